@@ -1,0 +1,87 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3 python3.13 python3.12 python3.11 python
+BIN := .venv/bin
+export PYTHONPATH := .:shared
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export SAM_CLI_TELEMETRY := 0
+
+# $(call install,VENV,LOCK...): VENV holds what the last LOCK says. A copy of each lock inside VENV tells whether it does.
+define install
+if ! $(1)/bin/python -c 'import pip' 2>/dev/null; then \
+  for python in $(PYTHON) none; do \
+    if $$python -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then break; fi; \
+  done; \
+  if [ $$python = none ]; then \
+    echo 'Octopus needs Python 3.11, 3.12 or 3.13 with venv on PATH (or: make PYTHON=/path/to/python3.13 ...).' >&2; exit 1; \
+  fi; \
+  echo "Creating $(1) with $$($$python --version)"; \
+  $$python -m venv --clear $(1) || exit; \
+fi; \
+lock='$(lastword $(2))'; \
+if ! cmp -s $$lock $(1)/$${lock##*/}; then \
+  echo "Installing $$lock into $(1)"; \
+  $(1)/bin/python -m pip install --quiet --require-hashes --requirement $$lock && cp $(2) $(1)/; \
+fi
+endef
+
+.PHONY: help
+help:  ## List the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | while IFS=$$'\t' read -r name text; do printf '%-14s %s\n' "$$name" "$$text"; done
+
+.PHONY: setup
+setup:  ## Create .venv with what the embedded stack needs.
+	@$(call install,.venv,requirements/local.txt)
+
+.PHONY: setup-dev
+setup-dev:  ## The same, with the tools for tests, lint and types.
+	@$(call install,.venv,requirements/local.txt requirements/dev.txt)
+
+.PHONY: setup-sam
+setup-sam:  ## Create .venv-sam with the SAM CLI and cfn-lint.
+	@$(call install,.venv-sam,requirements/sam.txt)
+
+.PHONY: run
+run: setup  ## Start the whole stack on this machine; FRESH=1 forgets the data of earlier starts.
+	@exec $(BIN)/python -m infra.local run $(if $(FRESH),--fresh)
+
+.PHONY: demo
+demo: setup  ## Drive the stack through all four memories and print what each contributed.
+	@exec $(BIN)/python -m infra.local demo
+
+.PHONY: test
+test: setup-dev  ## Run the tests; ARGS='-k name' narrows them.
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: format
+format: setup-dev  ## Rewrite the code in the one format, and fix what lint can fix.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: lint
+lint: setup-dev  ## Check lint and format.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: setup-dev  ## Check the types of octopus, functions and infra.local.
+	$(BIN)/mypy
+
+.PHONY: sam-validate
+sam-validate: setup-sam  ## Validate the stack's template.
+	.venv-sam/bin/sam validate --lint --region us-east-1 --template template.yaml
+
+.PHONY: check
+check: lint types test demo sam-validate  ## Everything that CI runs.
+
+.PHONY: lock
+lock:  ## Resolve requirements/*.in anew into exact, hashed locks.
+	@[ -x .venv-lock/bin/uv ] || { $(firstword $(PYTHON)) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv; }
+	@set -e; compile() { \
+	  .venv-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'make lock' "$$@"; }; \
+	compile requirements/runtime.in --output-file shared/requirements.txt; \
+	compile requirements/local.in --constraint shared/requirements.txt --output-file requirements/local.txt; \
+	compile requirements/dev.in --constraint requirements/local.txt --output-file requirements/dev.txt; \
+	compile requirements/sam.in --output-file requirements/sam.txt
