@@ -1,0 +1,1 @@
+"""Agents: a name, a system prompt, a model and a memory configuration."""

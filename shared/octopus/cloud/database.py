@@ -1,0 +1,123 @@
+"""The database: one pool per execution environment, one tenant per transaction.
+
+Every statement runs inside a transaction that first sets ``octopus.tenant_id``, which the row-level security
+policies compare with. `Database.transaction` is the only way in, so a statement without a tenant cannot be written.
+Driver errors leave this module as `octopus.errors`, never as psycopg's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+from pgvector.psycopg import register_vector_async
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from octopus.errors import Conflict, DatabaseUnavailable
+
+Row = dict[str, Any]
+Params = Mapping[str, Any]
+T = TypeVar("T")
+
+_SET_TENANT: LiteralString = "select set_config('octopus.tenant_id', %s, true)"
+
+
+class Transaction:
+    """Statements of one transaction of one tenant."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[DictRow]) -> None:
+        self._connection = connection
+
+    async def all(self, query: LiteralString, params: Params | None = None) -> list[Row]:
+        """Every row of the result."""
+        return await (await self._connection.execute(query, params)).fetchall()
+
+    async def one(self, query: LiteralString, params: Params | None = None) -> Row | None:
+        """The first row of the result, or None."""
+        return await (await self._connection.execute(query, params)).fetchone()
+
+    async def run(self, query: LiteralString, params: Params | None = None) -> int:
+        """The number of rows that the statement touched."""
+        return (await self._connection.execute(query, params)).rowcount
+
+    async def many(self, query: LiteralString, params: Sequence[Params]) -> None:
+        """Execute the statement once per parameter set, in one round trip."""
+        if params:
+            async with self._connection.cursor() as cursor:
+                await cursor.executemany(query, params)
+
+
+class Database:
+    """A pool of connections to PostgreSQL under one role."""
+
+    def __init__(
+        self,
+        connection_parameters: Callable[[], Awaitable[str]],
+        *,
+        pool_size: int,
+        connect_timeout_s: float,
+    ) -> None:
+        """`connection_parameters` is awaited at each connect, so that a short-lived IAM token is always fresh."""
+        self._timeout_s = connect_timeout_s
+        self._opening = asyncio.Lock()
+        self._opened = False
+        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]] = AsyncConnectionPool(
+            conninfo=connection_parameters,
+            min_size=0,
+            max_size=pool_size,
+            timeout=connect_timeout_s,
+            reconnect_timeout=connect_timeout_s,
+            max_idle=300.0,
+            open=False,
+            kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": max(2, round(connect_timeout_s))},
+            configure=register_vector_async,
+            check=AsyncConnectionPool.check_connection,
+        )
+
+    async def _ensure_open(self) -> None:
+        if not self._opened:
+            async with self._opening:
+                if not self._opened:
+                    await self._pool.open()
+                    self._opened = True
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, tenant_id: str) -> AsyncIterator[Transaction]:
+        """One transaction that sees and writes this tenant's rows only.
+
+        Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key or a
+        concurrent transaction stands in the way; in both cases nothing was written.
+        """
+        await self._ensure_open()
+        try:
+            async with self._pool.connection() as connection, connection.transaction():
+                await connection.execute(_SET_TENANT, (tenant_id,))
+                yield Transaction(connection)
+        except (psycopg.errors.UniqueViolation, psycopg.errors.SerializationFailure) as exc:
+            raise Conflict("The same thing was written at the same time; read it again and retry.") from exc
+        except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as exc:
+            raise DatabaseUnavailable("The rows are locked by another transaction; retry.", retry_after=1) from exc
+        except (psycopg.OperationalError, PoolTimeout) as exc:
+            raise DatabaseUnavailable("The database does not answer; retry.", retry_after=2) from exc
+
+    async def all(self, tenant_id: str, query: LiteralString, params: Params | None = None) -> list[Row]:
+        """Every row, in a transaction of its own."""
+        async with self.transaction(tenant_id) as tx:
+            return await tx.all(query, params)
+
+    async def one(self, tenant_id: str, query: LiteralString, params: Params | None = None) -> Row | None:
+        """The first row or None, in a transaction of its own."""
+        async with self.transaction(tenant_id) as tx:
+            return await tx.one(query, params)
+
+    async def run(self, tenant_id: str, query: LiteralString, params: Params | None = None) -> int:
+        """The number of rows touched, in a transaction of its own."""
+        async with self.transaction(tenant_id) as tx:
+            return await tx.run(query, params)

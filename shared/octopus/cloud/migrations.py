@@ -1,0 +1,58 @@
+"""Apply the SQL files of a directory, each once, in the order of their names.
+
+One transaction per file, recorded with its checksum; an advisory lock keeps a second runner waiting; a file that
+changed after it was applied, or a database that is ahead of the directory (a downgrade), is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import LiteralString, cast
+
+import psycopg
+
+from octopus.cloud.queries import load_queries
+from octopus.errors import OctopusError
+
+_SQL = load_queries(__package__, "migrations.sql")
+
+
+class MigrationRefused(OctopusError):
+    """The database and the migration files disagree."""
+
+
+async def migrate(owner_dsn: str, directory: Path) -> list[str]:
+    """Bring the schema up to date; returns the names of the files applied now, in order.
+
+    Raises `MigrationRefused` for a changed or missing file; psycopg's own error, with the file's name as a note, for
+    SQL that fails, in which case that file left no trace.
+    """
+    files = {path.name: path.read_text("utf-8") for path in sorted(directory.glob("*.sql"))}
+    async with await psycopg.AsyncConnection.connect(owner_dsn, autocommit=True) as connection:
+        await connection.execute(_SQL["lock_migrations"])
+        await connection.execute(_SQL["create_migrations"])
+        recorded = dict(await (await connection.execute(_SQL["recorded_migrations"])).fetchall())
+        _refuse_disagreement(recorded, files)
+        pending = [name for name in files if name not in recorded]
+        for name in pending:
+            try:
+                async with connection.transaction():
+                    await connection.execute(cast("LiteralString", files[name]))
+                    await connection.execute(_SQL["record_migration"], (name, _checksum(files[name])))
+            except psycopg.Error as exc:
+                exc.add_note(f"while applying {name}")
+                raise
+    return pending
+
+
+def _refuse_disagreement(recorded: dict[str, str], files: dict[str, str]) -> None:
+    for name, checksum in recorded.items():
+        if name not in files:
+            raise MigrationRefused(f"The database has {name}, which this release does not: deploy a newer one.")
+        if _checksum(files[name]) != checksum:
+            raise MigrationRefused(f"{name} has changed since it was applied: add a new migration instead.")
+
+
+def _checksum(sql: str) -> str:
+    return hashlib.sha256(sql.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Conversations: the log of what was said, and who may write the next line of it."""

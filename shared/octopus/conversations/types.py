@@ -1,0 +1,114 @@
+"""Conversations, messages and turns.
+
+A conversation is one session. It holds turns; a turn holds the user's message, every tool call with its results, and
+the assistant's answer. Message content is a list of blocks in the shape of the Messages API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from octopus.agents.types import Agent
+
+Block = dict[str, Any]
+Role = Literal["user", "assistant", "tool"]
+TurnStatus = Literal["running", "completed", "interrupted"]
+EndReason = Literal["UserClosed", "AgentClosed", "Timeout", "ErrorClosed"]
+
+
+def text_block(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def text_of(content: list[Block]) -> str:
+    """The text of a message, without tool calls and results."""
+    return "".join(block["text"] for block in content if block["type"] == "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One line of the log. `seq` counts from 1 without gaps; ordering is by it, never by clock."""
+
+    seq: int
+    message_id: UUID
+    turn_id: UUID
+    role: Role
+    content: list[Block]
+    token_count: int
+    stop_reason: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A line that is about to be written; the store gives it its `seq`."""
+
+    message_id: UUID
+    role: Role
+    content: list[Block]
+    token_count: int
+    stop_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session of one user with one agent."""
+
+    conversation_id: UUID
+    agent_id: UUID
+    user_id: str
+    status: Literal["active", "ended"]
+    last_seq: int
+    started_at: datetime
+    last_message_at: datetime
+    ended_at: datetime | None
+    end_reason: EndReason | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange. `user_seq` is the place of the user's message in the log."""
+
+    turn_id: UUID
+    conversation_id: UUID
+    agent_id: UUID
+    user_id: str
+    user_seq: int
+    status: TurnStatus
+    stop_reason: str | None
+    trace: Mapping[str, Any] | None
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn that is about to begin.
+
+    `client_message_id` with `requested_in` (the conversation that the request named, if any) is the natural key that
+    makes a retry find the turn instead of beginning another. The turn holds its conversation for `lease_s` seconds,
+    renewed while it lives.
+    """
+
+    turn_id: UUID
+    client_message_id: str
+    requested_in: UUID | None
+    lease_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What the log knows before a turn: one round trip.
+
+    `history` is the newest part of the log whose stored tokens fit the requested budget, oldest first. `earlier` is the
+    turn that the same request has already begun, if any.
+    """
+
+    agent: Agent | None
+    conversation: Conversation | None
+    history: list[Message]
+    earlier: Turn | None

@@ -1,0 +1,1 @@
+"""Memory 2: what this user and this agent discussed before."""

@@ -1,0 +1,41 @@
+"""Who is calling: tenant, user and roles, taken from a verified token and from nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from octopus.errors import Forbidden
+
+
+class Role(StrEnum):
+    """Roles carried by the groups of a token; without any, a caller chats and sees their own episodes."""
+
+    ADMIN = "OctopusAdmin"
+    DEBUG = "OctopusDebug"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A verified caller."""
+
+    tenant_id: str
+    user_id: str
+    roles: frozenset[Role] = frozenset()
+
+    def has(self, role: Role) -> bool:
+        return role in self.roles
+
+    def require(self, role: Role) -> None:
+        """Raise `Forbidden`, naming the role, unless the caller has it."""
+        if role not in self.roles:
+            raise Forbidden(f"This operation needs the role {role.value}.")
+
+
+class TokenVerifier(Protocol):
+    """Turns the Authorization header into a `Principal`."""
+
+    async def verify(self, authorization: str | None) -> Principal:
+        """Raises `Unauthenticated` for a missing, malformed, expired or foreign token."""
+        ...

@@ -1,0 +1,1 @@
+"""Memory 4: approved how-to steps."""

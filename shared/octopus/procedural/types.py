@@ -1,0 +1,67 @@
+"""Procedures, their steps, and what a message matched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from octopus.recall import Score
+
+TriggerKind = Literal["regex", "glob", "phrases"]
+ProcedureStatus = Literal["pending", "approved", "rejected"]
+MatchRule = Literal["name", "pattern", "embedding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction. `condition` is shown to the model as ``[Only if: …]``; `tool_name` as the tool to use."""
+
+    order: int
+    instruction: str
+    tool_name: str | None = None
+    condition: str | None = None
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A how-to. `agent_id` None means shared by every agent of the tenant."""
+
+    procedure_id: UUID
+    agent_id: UUID | None
+    name: str
+    description: str
+    trigger_kind: TriggerKind
+    trigger_pattern: str
+    example_phrases: list[str]
+    priority: int
+    steps: list[Step]
+    status: ProcedureStatus
+    is_active: bool
+    version: int
+    created_by: str
+    source_conversation_id: UUID | None
+    reviewed_by: str | None
+    reviewed_at: datetime | None
+    review_note: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureMatch:
+    """A procedure with the rule that chose it; `score` has a cosine only for rule ``embedding``."""
+
+    procedure: Procedure
+    rule: MatchRule
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """The procedure to follow on this turn, if any, and the best ones that did not reach the minimum relevance."""
+
+    match: ProcedureMatch | None = None
+    near_misses: list[ProcedureMatch] = field(default_factory=list)

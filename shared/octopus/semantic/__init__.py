@@ -1,0 +1,1 @@
+"""Memory 3: the agent's documents."""

@@ -1,0 +1,64 @@
+"""The environment, read once and in one place.
+
+Every function of the stack reads the same model; a function that does not need a value leaves it unset,
+and the wiring (`octopus.cloud.wiring`) refuses, naming the variable, when a needed one is missing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Settings of one execution environment; names carry the prefix ``OCTOPUS_`` unless an alias says otherwise."""
+
+    model_config = SettingsConfigDict(env_prefix="OCTOPUS_", frozen=True, extra="ignore")
+
+    # Database. With IAM authentication the URL has no password: a token is made at each connect.
+    database_url: SecretStr | None = None
+    owner_database_url: SecretStr | None = None
+    sweep_database_url: SecretStr | None = None
+    database_auth: Literal["url", "iam"] = "url"
+    database_pool_size: int = Field(default=6, ge=1, le=50)
+    database_connect_timeout_s: float = Field(default=5.0, gt=0)
+    migrations_dir: Path | None = None
+
+    # Model provider: the Anthropic SDK on the Anthropic API or on Bedrock.
+    model_provider: Literal["anthropic", "bedrock"] = "anthropic"
+    model: str = "claude-sonnet-4-6"
+    summary_model: str | None = None
+    model_secret: str | None = None
+    model_timeout_s: float = Field(default=120.0, gt=0)
+    anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
+
+    # Embeddings: Titan v2 on Bedrock, or the small ONNX model of the embedded default.
+    embeddings: Literal["titan", "minilm"] = "titan"
+
+    # Objects and events.
+    bucket: str | None = None
+    upload_max_bytes: int = Field(default=50 * 1024 * 1024, gt=0)
+    event_bus: str | None = None
+
+    # Identity: any OIDC issuer.
+    jwt_issuer: str | None = None
+    jwt_audience: str | None = None
+    jwks_url: str | None = None
+    jwt_tenant_claim: str = "tenant_id"
+    jwt_groups_claim: str = "cognito:groups"
+
+    # One turn.
+    message_max_chars: int = Field(default=100_000, gt=0)
+    recall_deadline_ms: int = Field(default=2_000, gt=0, description="deadline of each store in the read phase")
+    turn_lease_s: int = Field(default=30, ge=5, description="a turn that stops renewing loses its conversation")
+    turn_max_s: int = Field(default=600, gt=0, description="the longest a turn may take")
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this execution environment."""
+    return Settings()
