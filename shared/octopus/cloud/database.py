@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString
 
 import psycopg
 from pgvector.psycopg import register_vector_async
@@ -21,7 +21,6 @@ from octopus.errors import Conflict, DatabaseUnavailable
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
-T = TypeVar("T")
 
 _SET_TENANT: LiteralString = "select set_config('octopus.tenant_id', %s, true)"
 
@@ -77,6 +76,15 @@ class Database:
             configure=register_vector_async,
             check=AsyncConnectionPool.check_connection,
         )
+
+    @classmethod
+    def at(cls, url: str, *, pool_size: int, connect_timeout_s: float = 5.0) -> Database:
+        """A database at a fixed address."""
+
+        async def address() -> str:
+            return url
+
+        return cls(address, pool_size=pool_size, connect_timeout_s=connect_timeout_s)
 
     async def _ensure_open(self) -> None:
         if not self._opened:

@@ -1,0 +1,159 @@
+"""The log: claimed by one turn at a time, numbered without gaps, retried without doubles."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from octopus.cloud.database import Database
+from octopus.conversations.store import PostgresConversationLog
+from octopus.conversations.types import NewMessage, NewTurn, TurnContext, text_block
+from octopus.recall import Scope
+
+
+@pytest.fixture
+def log(database: Database) -> PostgresConversationLog:
+    return PostgresConversationLog(database)
+
+
+def user_says(text: str, tokens: int = 10) -> NewMessage:
+    return NewMessage(uuid4(), "user", [text_block(text)], tokens)
+
+
+def assistant_says(text: str, tokens: int = 10) -> NewMessage:
+    return NewMessage(uuid4(), "assistant", [text_block(text)], tokens, "end_turn")
+
+
+def turn(key: str, requested_in: UUID | None = None) -> NewTurn:
+    return NewTurn(uuid4(), key, requested_in, lease_s=30)
+
+
+async def load(
+    log: PostgresConversationLog, scope: Scope, conversation: UUID | None, key: str, tokens: int = 10_000
+) -> TurnContext:
+    return await log.load_turn_context(
+        scope.tenant_id, scope.user_id, scope.agent_id, conversation, key, tokens
+    )
+
+
+async def begin(log: PostgresConversationLog, scope: Scope, first: NewTurn) -> UUID:
+    conversation = uuid4()
+    assert await log.open_conversation(*_who(scope), conversation, first, user_says("hello"))
+    return conversation
+
+
+async def finish(log: PostgresConversationLog, scope: Scope, conversation: UUID, turn_id: UUID) -> bool:
+    return await log.finish_turn(
+        scope.tenant_id,
+        conversation,
+        turn_id,
+        completed=True,
+        stop_reason="end_turn",
+        messages=[assistant_says("hi")],
+        trace={"n": 1},
+    )
+
+
+def _who(scope: Scope) -> tuple[str, str, UUID]:
+    return scope.tenant_id, scope.user_id, scope.agent_id
+
+
+async def test_a_finished_turn_is_found_by_its_message_id(log: PostgresConversationLog, scope: Scope) -> None:
+    first = turn("m1")
+    conversation = await begin(log, scope, first)
+    assert await finish(log, scope, conversation, first.turn_id)
+
+    context = await load(log, scope, None, "m1")
+
+    assert context.earlier is not None
+    assert (context.earlier.turn_id, context.earlier.status) == (first.turn_id, "completed")
+    assert context.earlier.trace == {"n": 1}
+    assert [(m.seq, m.role) for m in context.history] == [(1, "user"), (2, "assistant")]
+    assert context.conversation is not None
+    assert context.conversation.last_seq == 2
+
+
+async def test_the_same_first_message_opens_one_conversation(
+    log: PostgresConversationLog, scope: Scope
+) -> None:
+    await begin(log, scope, turn("m1"))
+    assert not await log.open_conversation(*_who(scope), uuid4(), turn("m1"), user_says("hello"))
+
+
+async def test_a_held_conversation_cannot_be_claimed(log: PostgresConversationLog, scope: Scope) -> None:
+    first = turn("m1")
+    conversation = await begin(log, scope, first)
+    second = turn("m2", conversation)
+
+    assert not await log.claim_turn(scope.tenant_id, conversation, 1, second, user_says("again"))
+
+    await finish(log, scope, conversation, first.turn_id)
+    assert not await log.claim_turn(scope.tenant_id, conversation, 1, second, user_says("stale"))
+    assert await log.claim_turn(scope.tenant_id, conversation, 2, second, user_says("again"))
+
+
+async def test_a_turn_that_lost_its_conversation_writes_nothing(
+    log: PostgresConversationLog, scope: Scope, database: Database
+) -> None:
+    first = NewTurn(uuid4(), "m1", None, lease_s=0)
+    conversation = await begin(log, scope, first)
+    assert await log.claim_turn(
+        scope.tenant_id, conversation, 1, turn("m2", conversation), user_says("mine now")
+    )
+
+    assert not await finish(log, scope, conversation, first.turn_id)
+    assert not await log.renew_lease(scope.tenant_id, conversation, first.turn_id, 30)
+    context = await load(log, scope, conversation, "other")
+    assert [m.role for m in context.history] == ["user", "user"]
+
+
+async def test_an_interrupted_turn_runs_again_without_its_half_answer(
+    log: PostgresConversationLog, scope: Scope
+) -> None:
+    first = turn("m1")
+    conversation = await begin(log, scope, first)
+    await log.finish_turn(
+        scope.tenant_id,
+        conversation,
+        first.turn_id,
+        completed=False,
+        stop_reason="error",
+        messages=[assistant_says("half an ans")],
+        trace={},
+    )
+    context = await load(log, scope, None, "m1")
+    assert context.earlier is not None
+    assert context.earlier.status == "interrupted"
+
+    assert await log.reclaim_turn(scope.tenant_id, context.earlier, 30)
+    assert await finish(log, scope, conversation, first.turn_id)
+
+    messages = await log.turn_messages(scope.tenant_id, first.turn_id)
+    assert [(m.seq, m.role, m.content[0]["text"]) for m in messages] == [
+        (1, "user", "hello"),
+        (2, "assistant", "hi"),
+    ]
+
+
+async def test_history_is_read_only_as_far_as_the_budget_reaches(
+    log: PostgresConversationLog, scope: Scope
+) -> None:
+    first = turn("m0")
+    conversation = await begin(log, scope, first)
+    await finish(log, scope, conversation, first.turn_id)
+    for n in range(1, 6):
+        following = turn(f"m{n}", conversation)
+        await log.claim_turn(scope.tenant_id, conversation, 2 * n, following, user_says(f"message {n}"))
+        await finish(log, scope, conversation, following.turn_id)
+
+    context = await load(log, scope, conversation, "next", tokens=35)
+
+    assert [m.seq for m in context.history] == [9, 10, 11, 12]  # the message that the budget cuts into is included
+
+
+async def test_another_users_conversation_is_not_there(log: PostgresConversationLog, scope: Scope) -> None:
+    conversation = await begin(log, scope, turn("m1"))
+    for tenant, user in [("acme", "eve"), ("other", "ada")]:
+        context = await log.load_turn_context(tenant, user, scope.agent_id, conversation, "m1", 10_000)
+        assert (context.conversation, context.earlier, context.history) == (None, None, [])
