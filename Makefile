@@ -7,7 +7,8 @@ export PYTHONPATH := .:shared
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export SAM_CLI_TELEMETRY := 0
 
-# $(call install,VENV,LOCK...): VENV holds what the last LOCK says. A copy of each lock inside VENV tells whether it does.
+# $(call install,VENV,LOCK...): VENV holds what the last LOCK says; a copy of each lock inside VENV tells whether it does.
+# A lock is the whole closure, so pip has nothing to resolve (--no-deps).
 define install
 if ! $(1)/bin/python -c 'import pip' 2>/dev/null; then \
   for python in $(PYTHON) none; do \
@@ -22,7 +23,7 @@ fi; \
 lock='$(lastword $(2))'; \
 if ! cmp -s $$lock $(1)/$${lock##*/}; then \
   echo "Installing $$lock into $(1)"; \
-  $(1)/bin/python -m pip install --quiet --require-hashes --requirement $$lock && cp $(2) $(1)/; \
+  $(1)/bin/python -m pip install --quiet --require-hashes --no-deps --requirement $$lock && cp $(2) $(1)/; \
 fi
 endef
 
