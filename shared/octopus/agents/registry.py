@@ -35,9 +35,7 @@ class AgentRegistry:
         """Raises `Forbidden`, `InvalidInput` for a setting out of range, `Conflict` for a taken name."""
         caller.require(Role.ADMIN)
         overrides = _overrides({}, memory_config or {})
-        return await self._store.create_agent(
-            caller.tenant_id, name, description, system_prompt, model, overrides
-        )
+        return await self._store.create_agent(caller.tenant_id, name, description, system_prompt, model, overrides)
 
     async def get(self, caller: Principal, agent_id: UUID) -> Agent:
         agent = await self._store.get_agent(caller.tenant_id, agent_id)
@@ -54,9 +52,7 @@ class AgentRegistry:
         agent = replace(await self.get(caller, agent_id), **changes)
         return await self._write(caller, agent, _chosen(agent.memory_config))
 
-    async def configure_memory(
-        self, caller: Principal, agent_id: UUID, changes: Mapping[str, Any]
-    ) -> MemoryConfig:
+    async def configure_memory(self, caller: Principal, agent_id: UUID, changes: Mapping[str, Any]) -> MemoryConfig:
         """Apply a partial change of the memory configuration; it holds from the next turn on.
 
         A value of None puts the property back to its default. Raises `InvalidInput` naming the field.

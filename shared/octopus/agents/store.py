@@ -49,9 +49,7 @@ class PostgresAgentStore:
         return agent_from(row)
 
     async def get_agent(self, tenant_id: str, agent_id: UUID) -> Agent | None:
-        row = await self._database.one(
-            tenant_id, _SQL["get_agent"], {"tenant_id": tenant_id, "agent_id": agent_id}
-        )
+        row = await self._database.one(tenant_id, _SQL["get_agent"], {"tenant_id": tenant_id, "agent_id": agent_id})
         return agent_from(row) if row else None
 
     async def list_agents(self, tenant_id: str) -> list[Agent]:

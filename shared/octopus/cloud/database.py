@@ -72,7 +72,11 @@ class Database:
             reconnect_timeout=connect_timeout_s,
             max_idle=300.0,
             open=False,
-            kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": max(2, round(connect_timeout_s))},
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "connect_timeout": max(2, round(connect_timeout_s)),
+            },
             configure=register_vector_async,
             check=AsyncConnectionPool.check_connection,
         )

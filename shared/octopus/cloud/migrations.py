@@ -6,9 +6,9 @@ changed after it was applied, or a database that is ahead of the directory (a do
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from pathlib import Path
-from typing import LiteralString, cast
 
 import psycopg
 
@@ -28,22 +28,26 @@ async def migrate(owner_dsn: str, directory: Path) -> list[str]:
     Raises `MigrationRefused` for a changed or missing file; psycopg's own error, with the file's name as a note, for
     SQL that fails, in which case that file left no trace.
     """
-    files = {path.name: path.read_text("utf-8") for path in sorted(directory.glob("*.sql"))}
+    files = await asyncio.to_thread(_read, directory)
     async with await psycopg.AsyncConnection.connect(owner_dsn, autocommit=True) as connection:
         await connection.execute(_SQL["lock_migrations"])
         await connection.execute(_SQL["create_migrations"])
-        recorded = dict(await (await connection.execute(_SQL["recorded_migrations"])).fetchall())
+        recorded: dict[str, str] = dict(await (await connection.execute(_SQL["recorded_migrations"])).fetchall())
         _refuse_disagreement(recorded, files)
         pending = [name for name in files if name not in recorded]
         for name in pending:
             try:
                 async with connection.transaction():
-                    await connection.execute(cast("LiteralString", files[name]))
+                    await connection.execute(files[name].encode())
                     await connection.execute(_SQL["record_migration"], (name, _checksum(files[name])))
             except psycopg.Error as exc:
                 exc.add_note(f"while applying {name}")
                 raise
     return pending
+
+
+def _read(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text("utf-8") for path in sorted(directory.glob("*.sql"))}
 
 
 def _refuse_disagreement(recorded: dict[str, str], files: dict[str, str]) -> None:

@@ -64,7 +64,11 @@ class PostgresConversationLog:
         turn: NewTurn,
         message: NewMessage,
     ) -> bool:
-        params = {"user_id": user_id, "agent_id": agent_id, **_claim(tenant_id, conversation_id, turn, message)}
+        params = {
+            "user_id": user_id,
+            "agent_id": agent_id,
+            **_claim(tenant_id, conversation_id, turn, message),
+        }
         try:
             return await self._database.run(tenant_id, _SQL["open_conversation"], params) == 1
         except Conflict:

@@ -1,0 +1,1 @@
+"""Entry points: decode, one call into `octopus`, encode. No logic."""

@@ -1,0 +1,1 @@
+"""API Gateway HTTP API: everything but the streamed chat."""

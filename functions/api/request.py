@@ -1,0 +1,21 @@
+"""What every group of endpoints reads from a request."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+from pydantic import AfterValidator, Field
+
+from octopus.identity import Principal
+from octopus.text import storable
+
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)]
+Text = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(storable)]
+
+
+def caller(router: APIGatewayHttpRouter) -> Principal:
+    """The verified caller of the current request."""
+    principal = router.context["caller"]
+    assert isinstance(principal, Principal)  # put there before the request is routed
+    return principal
