@@ -53,9 +53,7 @@ def start(
         )
 
 
-def start_module(
-    module: str, *arguments: str, log: Path, environment: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
+def start_module(module: str, *arguments: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start `python -m module` with the checkout's code on its path."""
     paths = {"PYTHONPATH": f"{CHECKOUT}{os.pathsep}{CHECKOUT / 'shared'}", "PYTHONUNBUFFERED": "1"}
     return start([sys.executable, "-m", module, *arguments], log=log, environment={**environment, **paths})

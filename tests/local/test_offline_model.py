@@ -173,9 +173,7 @@ async def test_a_stream_has_the_events_of_the_api_in_their_order(address: str) -
 async def test_a_stream_adds_up_to_the_whole_answer(client: AsyncAnthropic) -> None:
     whole = await ask(client, "Annual leave?", system=PROMPT)
     messages: Any = [{"role": "user", "content": "Annual leave?"}]
-    async with client.messages.stream(
-        model=MODEL, max_tokens=1000, system=PROMPT, messages=messages
-    ) as stream:
+    async with client.messages.stream(model=MODEL, max_tokens=1000, system=PROMPT, messages=messages) as stream:
         pieces = [piece async for piece in stream.text_stream]
         final = await stream.get_final_message()
     assert len(pieces) == final.usage.output_tokens > 10
@@ -216,9 +214,7 @@ async def test_it_calls_no_tool_unasked(client: AsyncAnthropic) -> None:
 
 
 async def test_forced_arguments_satisfy_the_schema_and_come_from_the_user(client: AsyncAnthropic) -> None:
-    transcript = (
-        "Summarize:\nUser: I live in Bern. How are you?\nAssistant: Fine.\nUser: My team has nine people."
-    )
+    transcript = "Summarize:\nUser: I live in Bern. How are you?\nAssistant: Fine.\nUser: My team has nine people."
     choice = {"type": "tool", "name": "episode"}
     episode = arguments(await ask(client, transcript, tools=[LOOKUP, EPISODE], tool_choice=choice))
     jsonschema.validate(episode, EPISODE["input_schema"])  # type: ignore[arg-type]

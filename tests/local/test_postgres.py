@@ -49,9 +49,7 @@ def test_it_is_postgres_16_with_pgvector_and_an_owner_who_is_no_superuser(server
 
 
 def test_it_listens_on_no_network_address(server: Postgres) -> None:
-    kinds = {
-        connection.family.name for connection in psutil.Process(server.process.pid).net_connections("inet")
-    }
+    kinds = {connection.family.name for connection in psutil.Process(server.process.pid).net_connections("inet")}
     assert kinds == set()
 
 

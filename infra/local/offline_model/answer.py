@@ -67,9 +67,7 @@ def _tools_to_call(body: Json) -> list[Json]:
     choice = body.get("tool_choice") or {"type": "auto"}
     asked = question(body["messages"])
     wanted = [
-        tool
-        for tool in tools
-        if re.search(rf"\b(?:use|call|run)\b.*\b{re.escape(tool['name'])}\b", asked, re.I | re.S)
+        tool for tool in tools if re.search(rf"\b(?:use|call|run)\b.*\b{re.escape(tool['name'])}\b", asked, re.I | re.S)
     ]
     match choice["type"]:
         case "tool":

@@ -11,13 +11,9 @@ from infra.local.offline_model.request import Json, blocks, text_of
 
 Kind = Literal["procedure", "knowledge", "episode", "history"]
 
-HEADER = re.compile(
-    r"^\[(?:Procedure: (?P<name>[^\]]+)|(?P<kind>Retrieved Knowledge|Past Conversation Context))\]"
-)
+HEADER = re.compile(r"^\[(?:Procedure: (?P<name>[^\]]+)|(?P<kind>Retrieved Knowledge|Past Conversation Context))\]")
 SOURCE = re.compile(r"^Source: *(.+)$")
-MARKUP = re.compile(
-    r"^(?:-{3,}|</?[\w-]+[^>]*>|\[/?[A-Z][^\]]*\])$"
-)  # separators, and fences around retrieved text
+MARKUP = re.compile(r"^(?:-{3,}|</?[\w-]+[^>]*>|\[/?[A-Z][^\]]*\])$")  # separators, and fences around retrieved text
 STEP = re.compile(r"^Step \d+:|^→")
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\w\"'“(*])")
 LIST_ITEM = re.compile(r"^(?:[-*#|>]|\d+[.)]) *")
@@ -75,9 +71,7 @@ def quotes(body: Json) -> Iterator[Quote]:
     last = question(messages)
     texts = [block["text"] for block in blocks(body.get("system") or []) if block["type"] == "text"]
     for message in messages:
-        texts += [
-            text for block in blocks(message["content"]) if (text := block.get("text")) and text is not last
-        ]
+        texts += [text for block in blocks(message["content"]) if (text := block.get("text")) and text is not last]
     for text in texts:
         yield from _sections(text)
     for message in messages[:-1]:
@@ -91,8 +85,7 @@ def closest(candidates: Iterable[Quote], asked: str, *, most: int) -> list[Quote
     share none."""
     wanted = content_words(asked)
     scored = [
-        (len(wanted & content_words(f"{quote.source} {quote.text}")), quote)
-        for quote in dict.fromkeys(candidates)
+        (len(wanted & content_words(f"{quote.source} {quote.text}")), quote) for quote in dict.fromkeys(candidates)
     ]
     ranked = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
     return [quote for _, quote in ranked[:most]]

@@ -55,9 +55,7 @@ class Message:
             if isinstance(block, Text):
                 content.append({"type": "text", "text": "".join(pieces)})
             else:
-                content.append(
-                    {**_empty(block), "input": block.arguments if _is_whole(block, pieces) else {}}
-                )
+                content.append({**_empty(block), "input": block.arguments if _is_whole(block, pieces) else {}})
         return self._envelope(content, stop_reason=self._stop_reason, usage=self._usage)
 
     def events(self) -> Iterator[Json]:

@@ -65,8 +65,7 @@ def _check_tool_results(messages: list[Json]) -> None:
             )
         if unexpected := sorted(answered - asked):
             raise InvalidRequest(
-                f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
-                f"{', '.join(unexpected)}"
+                f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {', '.join(unexpected)}"
             )
         asked = {block["id"] for block in content if block["type"] == "tool_use"}
 

@@ -29,9 +29,7 @@ def statements(body: Json) -> list[str]:
 
 def salient(said: list[str]) -> list[str]:
     """The statements worth keeping one by one: neither questions nor small talk, if there are such."""
-    facts = [
-        sentence for sentence in said if not sentence.endswith("?") and len(content_words(sentence)) >= 2
-    ]
+    facts = [sentence for sentence in said if not sentence.endswith("?") and len(content_words(sentence)) >= 2]
     return (facts or said)[:MOST_ITEMS]
 
 

@@ -1,0 +1,141 @@
+"""moto with the resources of the stack: events arrive where the worker waits, and objects outlive the
+server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx2
+import pytest
+
+from infra.local.aws import INGEST, REMOVE, SESSION_ENDED
+from infra.local.environment import BUCKET, EVENT_BUS, MODEL_SECRET
+from infra.local.mirror import Mirror
+from infra.local.processes import free_port, start_module, stop, wait_for
+
+ORIGIN = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True)
+class Aws:
+    endpoint: str
+    state: Path
+
+    def make(self) -> None:
+        """Forget everything and make the resources, as a start of the stack does."""
+        httpx2.post(f"{self.endpoint}/moto-api/reset")
+        environment = {**os.environ, "ANTHROPIC_API_KEY": "the key", "OCTOPUS_LOCAL_ADDRESS": ORIGIN}
+        environment["OCTOPUS_LOCAL_STATE"] = str(self.state)
+        subprocess.run([sys.executable, "-m", "infra.local.aws"], env=environment, check=True)
+
+    def received(self, queue: str) -> list[Any]:
+        """The bodies of the messages in the queue now, less the one with which S3 tests a new
+        notification."""
+        sqs = boto3.client("sqs")
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        bodies = [json.loads(message["Body"]) for message in found]
+        return [body for body in bodies if body.get("Event") != "s3:TestEvent"]
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    log, port = tmp_path_factory.mktemp("moto") / "log", free_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    server = start_module("moto.server", "-p", str(port), log=log, environment={"PATH": os.environ["PATH"]})
+    wait_for(f"{endpoint}/moto-api/", server, log)
+    yield endpoint
+    stop(server)
+
+
+@pytest.fixture
+def aws(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aws:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "local")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    aws = Aws(endpoint, tmp_path)
+    aws.make()
+    return aws
+
+
+def keys(events: list[Any]) -> list[tuple[str, str]]:
+    return [(record["eventName"], record["s3"]["object"]["key"]) for event in events for record in event["Records"]]
+
+
+def test_objects_put_posted_and_removed_send_events_to_their_queues(aws: Aws) -> None:
+    s3: Any = boto3.client("s3")
+    s3.put_object(Bucket=BUCKET, Key="a/put.md", Body=b"1")
+    form = s3.generate_presigned_post(BUCKET, "a/posted.md")
+    preflight = httpx2.options(form["url"], headers={"Origin": ORIGIN, "Access-Control-Request-Method": "POST"})
+    assert preflight.headers["access-control-allow-origin"] in ("*", ORIGIN)
+    posted = httpx2.post(form["url"], data=form["fields"], files={"file": b"2"}, headers={"Origin": ORIGIN})
+    assert posted.is_success
+    assert posted.headers["access-control-allow-origin"] in ("*", ORIGIN)
+    s3.delete_object(Bucket=BUCKET, Key="a/put.md")
+
+    assert keys(aws.received(INGEST)) == [("ObjectCreated:Put", "a%2Fput.md"), ("ObjectCreated:Post", "a%2Fposted.md")]
+    assert keys(aws.received(REMOVE)) == [("ObjectRemoved:Delete", "a%2Fput.md")]
+
+
+def test_only_an_ended_session_reaches_its_queue(aws: Aws) -> None:
+    def entry(source: str, kind: str) -> dict[str, str]:
+        return {"Source": source, "DetailType": kind, "Detail": '{"n": 1}', "EventBusName": EVENT_BUS}
+
+    boto3.client("events").put_events(
+        Entries=[entry("octopus", "SessionEnded"), entry("octopus", "Other"), entry("other", "SessionEnded")]
+    )
+    [event] = aws.received(SESSION_ENDED)
+    assert (event["source"], event["detail-type"], event["detail"]) == ("octopus", "SessionEnded", {"n": 1})
+
+
+@pytest.mark.parametrize("queue", [INGEST, REMOVE, SESSION_ENDED])
+def test_a_message_that_fails_three_times_goes_to_the_dead_letter_queue(aws: Aws, queue: str) -> None:
+    sqs: Any = boto3.client("sqs")
+    url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+    assert aws.received(queue) == []
+    sqs.send_message(QueueUrl=url, MessageBody='{"poison": 1}')
+    for _ in range(3):
+        assert sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)["Messages"]
+    assert aws.received(queue) == []
+    assert aws.received(f"{queue}-dlq") == [{"poison": 1}]
+
+
+def test_the_secret_holds_the_key(aws: Aws) -> None:
+    assert boto3.client("secretsmanager").get_secret_value(SecretId=MODEL_SECRET)["SecretString"] == "the key"
+
+
+def test_mirrored_objects_come_back_with_their_events_after_a_restart(aws: Aws) -> None:
+    s3: Any = boto3.client("s3")
+    key = "tenant/ä" + "/long" * 200 + "/policy.md"
+    s3.put_object(Bucket=BUCKET, Key=key, Body=b"\x00body", ContentType="text/markdown", Metadata={"name": "policy"})
+    s3.put_object(Bucket=BUCKET, Key="removed.md", Body=b"")
+    mirror = Mirror(aws.state)
+    for name in (key, "removed.md"):
+        mirror.save(name)
+    mirror.remove("removed.md")
+
+    aws.make()
+
+    found = s3.get_object(Bucket=BUCKET, Key=key)
+    assert (found["Body"].read(), found["ContentType"], found["Metadata"]) == (
+        b"\x00body",
+        "text/markdown",
+        {"name": "policy"},
+    )
+    assert [name for name, _ in keys(aws.received(INGEST))] == ["ObjectCreated:Put"]
+    assert [item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET)["Contents"]] == [key]
+
+
+def test_an_object_that_is_gone_before_it_is_mirrored_is_passed_over(aws: Aws) -> None:
+    mirror = Mirror(aws.state)
+    mirror.save("absent.md")
+    assert mirror.restore() == 0
