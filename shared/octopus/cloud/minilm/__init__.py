@@ -13,12 +13,35 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from octopus.relevance import Calibration
+
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 _TOKENIZER = Path(__file__).parent / "tokenizer.json"
 _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+# Measured by tests/bench/calibrate.py on LoCoMo and Cranfield: relevance 0.7 is cosine 0.48 (0.50 on the one alone,
+# 0.47 on the other). There it lets through half of all evidence, 91 and 95 % of that among the five nearest, and
+# 4.7 and 2.6 % of all that is no evidence.
+_CALIBRATION = Calibration(
+    (
+        (-1.0, 0.0),
+        (0.0, 0.005),
+        (0.1, 0.017),
+        (0.2, 0.06),
+        (0.3, 0.185),
+        (0.35, 0.301),
+        (0.4, 0.449),
+        (0.45, 0.606),
+        (0.5, 0.744),
+        (0.55, 0.846),
+        (0.6, 0.912),
+        (0.7, 0.974),
+        (0.8, 0.993),
+        (1.0, 1.0),
+    )
+)
 _BATCH = 4  # 200-token passages: 80 ms each on one core; batches of 16 take 100 ms each, for the cache
 
 
@@ -29,6 +52,7 @@ class MiniLmEmbedder:
     model = "all-MiniLM-L6-v2-int8"
     dimensions = 384
     max_tokens = 256  # sentence_bert_config.json of the model; longer text is cut
+    calibration = _CALIBRATION
 
     def __init__(self, *, threads: int = 1) -> None:
         self._threads = threads
