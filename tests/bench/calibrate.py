@@ -93,8 +93,7 @@ async def main() -> None:
         print(f"{name}: log odds = {slope:.2f} cosine {intercept:+.2f}; 0.7 is cosine {bound:.3f}")
     knots = [(c, round(1 / (1 + math.exp(-slope * c - intercept)), 3)) for c in COSINES]
     print("knots:", ((-1.0, 0.0), *knots, (1.0, 1.0)))
-    print("
-| data | minimum | cosine | precision, 1 in 3 | evidence above | others above ", end="")
+    print("\n| data | minimum | cosine | precision, 1 in 3 | evidence above | others above ", end="")
     print("| precision of the top 5 above | kept of the top 5's hits |")
     print("|---|---|---|---|---|---|---|---|")
     report("LoCoMo", dialogues, slope, intercept)
