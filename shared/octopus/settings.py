@@ -24,6 +24,7 @@ class Settings(BaseSettings):
     owner_database_url: SecretStr | None = None
     sweep_database_url: SecretStr | None = None
     database_auth: Literal["url", "iam"] = "url"
+    owner_secret: str | None = None  # where RDS keeps the owner's password; only migrations use it
     database_pool_size: int = Field(default=6, ge=1, le=50)
     database_connect_timeout_s: float = Field(default=5.0, gt=0)
     migrations_dir: Path | None = None

@@ -8,12 +8,16 @@ from __future__ import annotations
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from pydantic import SecretStr
+
 from octopus.agents.registry import AgentRegistry
 from octopus.agents.store import PostgresAgentStore
 from octopus.cloud.anthropic_model import AnthropicModel
 from octopus.cloud.database import Database
+from octopus.cloud.database_address import Address, IamAddress, fixed_address, secret_address
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.identity import JwtVerifier
+from octopus.cloud.migrations import migrate
 from octopus.cloud.secrets import secret_string
 from octopus.conversations.store import PostgresConversationLog
 from octopus.embedding import Embedder
@@ -37,12 +41,25 @@ class Services:
 
     @cached_property
     def database(self) -> Database:
-        url = _needed(self.settings.database_url, "OCTOPUS_DATABASE_URL").get_secret_value()
-        return Database.at(
-            url,
+        return self._database_at(_needed(self.settings.database_url, "OCTOPUS_DATABASE_URL"))
+
+    def _database_at(self, url: SecretStr) -> Database:
+        return Database(
+            self._address(url),
             pool_size=self.settings.database_pool_size,
             connect_timeout_s=self.settings.database_connect_timeout_s,
         )
+
+    def _address(self, url: SecretStr) -> Address:
+        make = IamAddress if self.settings.database_auth == "iam" else fixed_address
+        return make(url.get_secret_value())
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to date as the owner; the names of the files applied now."""
+        url = _needed(self.settings.owner_database_url, "OCTOPUS_OWNER_DATABASE_URL")
+        secret = self.settings.owner_secret
+        address = secret_address(url.get_secret_value(), secret) if secret else self._address(url)
+        return await migrate(await address(), _needed(self.settings.migrations_dir, "OCTOPUS_MIGRATIONS_DIR"))
 
     @cached_property
     def embedder(self) -> Embedder:

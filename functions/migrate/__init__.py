@@ -1,0 +1,1 @@
+"""CloudFormation custom resource: the schema, brought up to date while the stack deploys."""
