@@ -58,6 +58,7 @@ def child_environment(places: Places, user: Mapping[str, str]) -> dict[str, str]
         "OCTOPUS_EMBEDDINGS": "minilm",
         "OCTOPUS_BUCKET": BUCKET,
         "OCTOPUS_EVENT_BUS": EVENT_BUS,
+        "OCTOPUS_INGEST_QUEUE_URL": f"{places.aws}/123456789012/octopus-ingest",
         "OCTOPUS_MODEL_PROVIDER": "anthropic",
         "OCTOPUS_MODEL_SECRET": MODEL_SECRET,
         "OCTOPUS_JWT_ISSUER": f"{places.address}/issuer",

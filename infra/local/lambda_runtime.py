@@ -43,6 +43,11 @@ class LambdaContext:
         return max(0, int((self._deadline - time.monotonic()) * 1000))
 
 
+def initialize(function: str) -> None:
+    """Import the function, as Lambda does before the first call."""
+    import_module(f"functions.{function}.handler")
+
+
 def invoke(function: str, event: dict[str, Any]) -> Any:
     """What the handler in `functions/<function>/handler.py` returns for `event`; raises what it raises."""
     handler = import_module(f"functions.{function}.handler").handler

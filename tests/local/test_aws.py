@@ -3,13 +3,6 @@ server."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -19,52 +12,7 @@ import pytest
 from infra.local.aws import INGEST, REMOVE, SESSION_ENDED
 from infra.local.environment import BUCKET, EVENT_BUS, MODEL_SECRET
 from infra.local.mirror import Mirror
-from infra.local.processes import free_port, start_module, stop, wait_for
-
-ORIGIN = "http://127.0.0.1:8080"
-
-
-@dataclass(frozen=True)
-class Aws:
-    endpoint: str
-    state: Path
-
-    def make(self) -> None:
-        """Forget everything and make the resources, as a start of the stack does."""
-        httpx2.post(f"{self.endpoint}/moto-api/reset")
-        environment = {**os.environ, "ANTHROPIC_API_KEY": "the key", "OCTOPUS_LOCAL_ADDRESS": ORIGIN}
-        environment["OCTOPUS_LOCAL_STATE"] = str(self.state)
-        subprocess.run([sys.executable, "-m", "infra.local.aws"], env=environment, check=True)
-
-    def received(self, queue: str) -> list[Any]:
-        """The bodies of the messages in the queue now, less the one with which S3 tests a new
-        notification."""
-        sqs = boto3.client("sqs")
-        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
-        bodies = [json.loads(message["Body"]) for message in found]
-        return [body for body in bodies if body.get("Event") != "s3:TestEvent"]
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    log, port = tmp_path_factory.mktemp("moto") / "log", free_port()
-    endpoint = f"http://127.0.0.1:{port}"
-    server = start_module("moto.server", "-p", str(port), log=log, environment={"PATH": os.environ["PATH"]})
-    wait_for(f"{endpoint}/moto-api/", server, log)
-    yield endpoint
-    stop(server)
-
-
-@pytest.fixture
-def aws(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aws:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "local")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    aws = Aws(endpoint, tmp_path)
-    aws.make()
-    return aws
+from tests.local.aws import ORIGIN, Aws
 
 
 def keys(events: list[Any]) -> list[tuple[str, str]]:
