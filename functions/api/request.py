@@ -12,6 +12,8 @@ from octopus.text import storable
 
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)]
 Text = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(storable)]
+Cursor = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)]
+Limit = Annotated[int, Field(ge=1, le=200)]
 
 
 def caller(router: APIGatewayHttpRouter) -> Principal:

@@ -32,6 +32,15 @@ class Principal:
         if role not in self.roles:
             raise Forbidden(f"This operation needs the role {role.value}.")
 
+    def reach(self, user_id: str | None = None) -> str | None:
+        """Whose rows the caller may see: their own. An administrator sees those of `user_id`, or everybody's (None).
+
+        Raises `Forbidden` when another asks for somebody else's.
+        """
+        if user_id != self.user_id and user_id is not None:
+            self.require(Role.ADMIN)
+        return user_id if self.has(Role.ADMIN) else self.user_id
+
 
 class TokenVerifier(Protocol):
     """Turns the Authorization header into a `Principal`."""

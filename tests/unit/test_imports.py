@@ -21,7 +21,7 @@ SQL = re.compile(
 def forbidden(module: str, imported: str) -> str | None:
     """Why `module` may not import `imported`; None if it may. Both are dotted names."""
     cloud = within(module, "octopus.cloud")
-    store = within(module, "octopus") and module.endswith(".store")
+    store = within(module, "octopus") and module.endswith("store")
     mine, theirs = memory(module), memory(imported)
     if imported.startswith("."):
         return "imports are absolute"
@@ -31,7 +31,9 @@ def forbidden(module: str, imported: str) -> str | None:
         return "only octopus.cloud talks to AWS and to the model"
     if within(imported, "psycopg", "psycopg_pool", "pgvector") and not (cloud or store):
         return "only octopus.cloud and the stores talk to PostgreSQL"
-    database = store and within(imported, "octopus.cloud.database", "octopus.cloud.queries")
+    database = store and within(
+        imported, "octopus.cloud.database", "octopus.cloud.embedding_space", "octopus.cloud.queries"
+    )
     if within(imported, "octopus.cloud") and within(module, "octopus") and not (cloud or database):
         return "adapters know the product, not the product its adapters"
     types = mine == "working" and within(imported, f"octopus.{theirs}.types")

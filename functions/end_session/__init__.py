@@ -1,0 +1,1 @@
+"""EventBridge: an ended session becomes an episode."""

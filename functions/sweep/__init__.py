@@ -1,0 +1,1 @@
+"""EventBridge Scheduler: sessions that nobody ended, and memory past its time."""

@@ -1,0 +1,118 @@
+"""What episodic memory needs from the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+from uuid import UUID
+
+from octopus.conversations.types import EndReason, Message
+from octopus.episodic.types import Episode, SummarySource
+from octopus.memory_config import MemoryConfig
+from octopus.paging import Place
+from octopus.recall import Scope
+from octopus.relevance import Vector
+
+TokenCounter = Callable[[str], int]
+TraceKind = Literal["summary", "fact", "passage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An ended session that one worker has taken to make its episode. `ended_for` is by the database's clock."""
+
+    conversation_id: UUID
+    agent_id: UUID
+    user_id: str
+    started_at: datetime
+    ended_at: datetime
+    end_reason: EndReason
+    ended_for: timedelta
+    config: MemoryConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Something of the episode that recall can find: its summary, a key fact or a passage of the dialogue.
+
+    `first_seq` and `last_seq` are the messages that it comes from; `token_count` is raw.
+    """
+
+    kind: TraceKind
+    content: str
+    first_seq: int
+    last_seq: int
+    token_count: int
+    embedding: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class NewEpisode:
+    """An episode that is about to be written."""
+
+    summary: str
+    summary_source: SummarySource
+    message_count: int
+    traces: Sequence[Trace]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An episode that a search found. `relevant` says that it reached the bound; `cosine` is that of its best trace and
+    None where it was not compared. `matched` are the facts that reached the bound, best first; its passages where
+    neither a fact nor the summary did."""
+
+    episode_id: UUID
+    conversation_id: UUID
+    started_at: datetime
+    summary: str
+    archived: bool
+    cosine: float | None
+    relevant: bool
+    matched: list[str]
+
+
+class EpisodeStore(Protocol):
+    """Episodes of one tenant. `user_id` None means any user's. Every method is atomic."""
+
+    async def claim_session(
+        self, tenant_id: str, conversation_id: UUID, last_seq: int, worker: str, lease_s: int
+    ) -> Claim | None:
+        """None when the session has its episode, another worker is making it, or it is not there (any more)."""
+        ...
+
+    async def release_session(self, tenant_id: str, conversation_id: UUID, worker: str) -> None:
+        """Let another worker try at once."""
+        ...
+
+    async def session_log(self, tenant_id: str, conversation_id: UUID) -> list[Message]: ...
+
+    async def write_episode(self, tenant_id: str, claim: Claim, worker: str, episode: NewEpisode | None) -> bool:
+        """Write it and settle the session; None settles it without one. False, and nothing written, when the worker has
+        lost its claim or the session has been erased."""
+        ...
+
+    async def best_episodes(
+        self, scope: Scope, text: str, vector: Vector, least_cosine: float, limit: int
+    ) -> list[Hit]:
+        """The relevant first, each kind by its best cosine. Relevant is an episode with a trace at `least_cosine`, or
+        with one that has every word of `text`, if these are two or more without stop words."""
+        ...
+
+    async def latest_episodes(self, scope: Scope, limit: int) -> list[Hit]:
+        """By their end, latest first."""
+        ...
+
+    async def list_episodes(
+        self, tenant_id: str, user_id: str | None, agent_id: UUID | None, before: Place | None, limit: int
+    ) -> list[Episode]:
+        """Latest end first."""
+        ...
+
+    async def get_episode(self, tenant_id: str, user_id: str | None, episode_id: UUID) -> Episode | None: ...
+
+    async def delete_episode(self, tenant_id: str, user_id: str | None, episode_id: UUID) -> bool:
+        """With its whole session: what was said must not stay behind."""
+        ...
