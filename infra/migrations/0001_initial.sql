@@ -52,7 +52,8 @@ create table agents (
 create unique index agents_name on agents (tenant_id, name) where deleted_at is null;
 
 -- A conversation is one session. Its log is numbered without gaps by last_seq; turn_id with its lease says which
--- turn is being answered now.
+-- turn is being answered now. summary is the running summary of the turns up to seq summary_through that pruning has
+-- folded away.
 create table conversations (
   tenant_id        text not null,
   conversation_id  uuid not null,
@@ -61,6 +62,10 @@ create table conversations (
   status           text not null default 'active' check (status in ('active', 'ended')),
   last_seq         integer not null default 0,
   total_tokens     bigint not null default 0,
+  turn_count       integer not null default 0,
+  summary          text,
+  summary_tokens   integer not null default 0,
+  summary_through  integer not null default 0,
   turn_id          uuid,
   turn_lease_until timestamptz,
   started_at       timestamptz not null default now(),

@@ -22,6 +22,10 @@ class Embedder(Protocol):
         """Text beyond this many tokens is not seen by the model: chunks must not be longer."""
         ...
 
+    def count_tokens(self, text: str) -> int:
+        """Tokens of this model in the text itself; `max_tokens` includes up to two marks around it."""
+        ...
+
     @property
     def calibration(self) -> Calibration: ...
 

@@ -44,6 +44,7 @@ class MemoryConfig(BaseModel):
     semantic_search: Literal["vector", "hybrid"] = "hybrid"
 
     procedural_enabled: bool = True
+    procedural_embedding_match: bool = True
     procedural_min_score: Score = 0.80
     procedural_learning: bool = False
 

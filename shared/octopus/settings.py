@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     model: str = "claude-sonnet-4-6"
     summary_model: str | None = None
     model_secret: str | None = None
+    model_token_factor: float = Field(default=1.25, ge=1, le=3, description="before any usage was seen; see TokenFactors")
+    model_cache_min_tokens: int = Field(default=1024, gt=0, description="the shortest prefix that the model caches")
     model_timeout_s: float = Field(default=120.0, gt=0)
     anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
 
@@ -44,6 +46,13 @@ class Settings(BaseSettings):
     bucket: str | None = None
     upload_max_bytes: int = Field(default=50 * 1024 * 1024, gt=0)
     event_bus: str | None = None
+    ingest_queue_url: str | None = None
+
+    # Documents: how large they may be, and how they are cut.
+    document_max_pages: int = Field(default=2_000, gt=0)
+    chunk_strategy: Literal["structure", "sentence", "fixed"] = "structure"
+    chunk_tokens: int = Field(default=512, ge=32, le=8_192, description="less where the embedding model sees less")
+    chunk_overlap_tokens: int = Field(default=64, ge=0, le=4_096)
 
     # Identity: any OIDC issuer.
     jwt_issuer: str | None = None
@@ -53,6 +62,7 @@ class Settings(BaseSettings):
     jwt_groups_claim: str = "cognito:groups"
 
     # One turn.
+    body_max_bytes: int = Field(default=1_000_000, gt=0)
     message_max_chars: int = Field(default=100_000, gt=0)
     recall_deadline_ms: int = Field(default=2_000, gt=0, description="deadline of each store in the read phase")
     turn_lease_s: int = Field(default=30, ge=5, description="a turn that stops renewing loses its conversation")

@@ -19,6 +19,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from octopus.errors import Conflict, DatabaseUnavailable
 
+PLATFORM = ""  # tables of the platform have no tenant; under this name no tenant's row is visible
 Row = dict[str, Any]
 Params = Mapping[str, Any]
 

@@ -35,8 +35,9 @@ with turn_key as (
                       and client_message_id = %(client_message_id)s
                       and requested_in is not distinct from %(requested_in)s::uuid)
 ), conversation as (
-  insert into conversations (tenant_id, conversation_id, agent_id, user_id, last_seq, total_tokens, turn_id, turn_lease_until)
-  select %(tenant_id)s, %(conversation_id)s, %(agent_id)s, %(user_id)s, 1, %(token_count)s, turn_id,
+  insert into conversations (tenant_id, conversation_id, agent_id, user_id, last_seq, total_tokens, turn_count, turn_id,
+                             turn_lease_until)
+  select %(tenant_id)s, %(conversation_id)s, %(agent_id)s, %(user_id)s, 1, %(token_count)s, 1, turn_id,
          now() + make_interval(secs => %(lease_s)s)
   from turn_key
   returning conversation_id
@@ -54,7 +55,8 @@ from conversation
 with claimed as (
   update conversations
   set turn_id = %(turn_id)s, turn_lease_until = now() + make_interval(secs => %(lease_s)s),
-      last_seq = last_seq + 1, total_tokens = total_tokens + %(token_count)s, last_message_at = now()
+      last_seq = last_seq + 1, total_tokens = total_tokens + %(token_count)s, turn_count = turn_count + 1,
+      last_message_at = now()
   where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and status = 'active'
     and last_seq = %(expected_last_seq)s and (turn_lease_until is null or turn_lease_until < now())
   returning agent_id, user_id, last_seq, total_tokens
@@ -132,4 +134,17 @@ where tenant_id = %(tenant_id)s and turns.turn_id = %(turn_id)s
 select seq, message_id, turn_id, role, content, token_count, stop_reason, created_at
 from messages
 where tenant_id = %(tenant_id)s and turn_id = %(turn_id)s
+order by seq
+
+-- extend_summary --
+-- Keep the running summary of the turns that were folded away, unless another turn has folded as far already
+update conversations
+set summary = %(summary)s, summary_tokens = %(summary_tokens)s, summary_through = %(through)s
+where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and summary_through < %(through)s
+
+-- messages_between --
+-- Part of the log, in order; both ends included
+select seq, message_id, turn_id, role, content, token_count, stop_reason, created_at
+from messages
+where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and seq between %(first)s and %(last)s
 order by seq

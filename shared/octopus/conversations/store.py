@@ -147,6 +147,23 @@ class PostgresConversationLog:
         rows = await self._database.all(tenant_id, _SQL["turn_messages"], params)
         return [Message(**row) for row in rows]
 
+    async def messages_between(self, tenant_id: str, conversation_id: UUID, first: int, last: int) -> list[Message]:
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "first": first, "last": last}
+        rows = await self._database.all(tenant_id, _SQL["messages_between"], params)
+        return [Message(**row) for row in rows]
+
+    async def extend_summary(
+        self, tenant_id: str, conversation_id: UUID, summary: str, summary_tokens: int, through: int
+    ) -> None:
+        params = {
+            "tenant_id": tenant_id,
+            "conversation_id": conversation_id,
+            "summary": summary,
+            "summary_tokens": summary_tokens,
+            "through": through,
+        }
+        await self._database.run(tenant_id, _SQL["extend_summary"], params)
+
 
 def _claim(tenant_id: str, conversation_id: UUID, turn: NewTurn, message: NewMessage) -> dict[str, Any]:
     return {

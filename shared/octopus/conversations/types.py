@@ -56,13 +56,22 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session of one user with one agent."""
+    """A session of one user with one agent.
+
+    `total_tokens` are the raw stored counts of the whole log. `summary` is the running summary of the turns up to seq
+    `summary_through` that pruning has folded away.
+    """
 
     conversation_id: UUID
     agent_id: UUID
     user_id: str
     status: Literal["active", "ended"]
     last_seq: int
+    total_tokens: int
+    turn_count: int
+    summary: str | None
+    summary_tokens: int
+    summary_through: int
     started_at: datetime
     last_message_at: datetime
     ended_at: datetime | None

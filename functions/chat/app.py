@@ -1,0 +1,76 @@
+"""POST /v1/chat: a turn as a stream of server-sent events, or as one JSON document to a client that asks for that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pydantic_core
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from functions.chat.request import turn_request
+from octopus.cloud.telemetry import logger
+from octopus.cloud.wiring import services
+from octopus.errors import BodyTooLarge, NotFound, OctopusError
+from octopus.problem import CONTENT_TYPE, problem, problem_headers
+from octopus.turn_events import TurnEvent, collected
+
+KEEP_ALIVE_S = 10
+
+
+async def chat(request: Request) -> Response:
+    """Everything that can go wrong before the user's message is durable is an HTTP status; after it, an event."""
+    caller = await services().verifier.verify(request.headers.get("authorization"))
+    asked = turn_request(await _body(request))
+    events = await services().turns.begin(caller, asked)
+    if request.headers.get("accept", "").startswith("application/json"):
+        return Response(_json(await collected(events)), media_type="application/json")
+    return EventSourceResponse(_sent(events), ping=KEEP_ALIVE_S, headers={"Cache-Control": "no-store"})
+
+
+async def healthz(_: Request) -> Response:
+    """Ready as soon as it is imported; what it depends on is connected on first use."""
+    return PlainTextResponse("ok")
+
+
+async def _sent(events: AsyncIterator[TurnEvent]) -> AsyncIterator[ServerSentEvent]:
+    async for event in events:
+        yield ServerSentEvent(_json(event.data()).decode(), event=event.name)
+
+
+async def _body(request: Request) -> bytes:
+    limit = services().settings.body_max_bytes
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > limit:
+            raise BodyTooLarge(f"The body has more than {limit} bytes; shorten the message.")
+    return bytes(body)
+
+
+def _json(value: object) -> bytes:
+    return pydantic_core.to_json(value)
+
+
+async def _on_octopus_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, OctopusError)
+    if error.status >= 500:
+        logger.exception("turn not begun", exc_info=error)
+    return JSONResponse(problem(error), error.status, dict(problem_headers(error)), CONTENT_TYPE)
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    """Starlette's own: no such path or method."""
+    assert isinstance(error, HTTPException)
+    missing = NotFound("There is no such endpoint; chat is POST /v1/chat.")
+    return JSONResponse({**problem(missing), "status": error.status_code}, error.status_code, None, CONTENT_TYPE)
+
+
+app = Starlette(
+    routes=[Route("/v1/chat", chat, methods=["POST"]), Route("/healthz", healthz)],
+    exception_handlers={OctopusError: _on_octopus_error, HTTPException: _on_http_error},
+)

@@ -1,0 +1,320 @@
+"""The second half of a turn: ask the model, run its tools, keep the answer.
+
+A turn runs as a task of its own and hands its events to whoever listens. A listener who goes away cancels it; then, as
+after an error, what was answered so far is kept, with its stop reason, and a tool call without a result is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import asdict, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from pydantic import TypeAdapter
+
+from octopus.conversations.ports import ConversationLog
+from octopus.conversations.types import Block, NewMessage, Role, text_block, text_of
+from octopus.errors import Conflict, DatabaseUnavailable, ModelUnavailable, OctopusError
+from octopus.model import ChatModel, ModelRequest, Reply, Usage
+from octopus.observer import Observer
+from octopus.text import made_storable
+from octopus.tools.loop import run_calls
+from octopus.tools.ports import ToolBox
+from octopus.tools.types import ToolCall
+from octopus.turn_events import (
+    MemoryAssembled,
+    MemorySection,
+    Token,
+    ToolCalled,
+    ToolResulted,
+    TurnEnd,
+    TurnError,
+    TurnEvent,
+    TurnStart,
+)
+from octopus.turn_types import PreparedTurn, TurnPolicy
+from octopus.working.assembly import assemble
+from octopus.working.token_factor import TokenFactors
+from octopus.working.trace import Timings, ToolRecord, TurnTrace
+from octopus.working.types import content_tokens
+
+MAX_ROUNDS = 10
+OUT_OF_ROUNDS = "I was not able to complete this within the allowed number of steps."
+KEEP_ATTEMPTS, KEEP_PAUSE_S = 6, 1.0  # how long a database that is away is waited for when the answer is to be kept
+_STORE_OF = {"procedure": "procedural", "knowledge": "semantic", "episodes": "episodic"}
+_TRACE = TypeAdapter(TurnTrace)
+
+
+class AnswerPhase:
+    """Runs prepared turns to their end."""
+
+    def __init__(
+        self,
+        log: ConversationLog,
+        model: ChatModel,
+        toolbox: ToolBox,
+        factors: TokenFactors,
+        observer: Observer,
+        policy: TurnPolicy,
+    ) -> None:
+        self.log = log
+        self.model = model
+        self.toolbox = toolbox
+        self.factors = factors
+        self.observer = observer
+        self.policy = policy
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, turn: PreparedTurn) -> AsyncIterator[TurnEvent]:
+        """Begin; the iterator yields the events. Closing it before the end cancels the turn."""
+        answering = _Answering(self, turn)
+        task = asyncio.create_task(answering.run())
+        self._running.add(task)  # the loop itself keeps only weak references
+        task.add_done_callback(self._running.discard)
+        return answering.events(task)
+
+
+class _Answering:
+    """One running turn."""
+
+    def __init__(self, phase: AnswerPhase, turn: PreparedTurn) -> None:
+        self._phase = phase
+        self._turn = turn
+        self._events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
+        self._kept: list[NewMessage] = []
+        self._partial = ""
+        self._usage = Usage()
+        self._tools: list[ToolRecord] = []
+        self._first_token_ms: float | None = None
+
+    async def events(self, task: asyncio.Task[None]) -> AsyncIterator[TurnEvent]:
+        try:
+            while (event := await self._events.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+
+    async def run(self) -> None:
+        """Answer, keep the answer, say how it ended."""
+        holding = asyncio.create_task(self._hold(asyncio.current_task()))
+        try:
+            failure: OctopusError | None = None
+            stop_reason = "error"
+            try:
+                self._announce()
+                async with asyncio.timeout(self._phase.policy.max_s):
+                    stop_reason = await self._converse()
+            except asyncio.CancelledError:
+                stop_reason = "cancelled"
+            except TimeoutError:
+                failure = ModelUnavailable(f"The turn took longer than {self._phase.policy.max_s} s and was ended.")
+            except OctopusError as exc:
+                failure = exc
+            trace = await self._keep(stop_reason, completed=failure is None and stop_reason != "cancelled")
+            self._emit(TurnError(failure) if failure else self._end(trace))
+        except OctopusError as exc:
+            self._emit(TurnError(exc))
+        finally:
+            holding.cancel()
+            self._events.put_nowait(None)
+
+    def _emit(self, event: TurnEvent) -> None:
+        self._events.put_nowait(event)
+
+    def _announce(self) -> None:
+        turn = self._turn
+        self._emit(TurnStart(turn.turn_id, turn.conversation_id, continued_from=turn.continued_from))
+        stores = {report.name: report for report in turn.stores}
+        sections = []
+        for section in turn.memory.sections:
+            report = stores.get(_STORE_OF.get(section.name, ""))  # type: ignore[call-overload]
+            count = turn.memory.pruning.turns_kept if section.name == "history" else section.included
+            sections.append(
+                MemorySection(
+                    section.name,
+                    section.tokens,
+                    count,
+                    report.ms if report else None,
+                    report.degraded if report else None,
+                )
+            )
+        budget = turn.memory.budget
+        self._emit(
+            MemoryAssembled(
+                sections,
+                budget.used,
+                budget.available,
+                budget.max_working_memory_tokens,
+                degraded=any(report.degraded for report in turn.stores),
+            )
+        )
+
+    async def _hold(self, turn: asyncio.Task[None] | None) -> None:
+        """Keep holding the conversation; a turn that has lost it stops."""
+        lease_s = self._phase.policy.lease_s
+        while True:
+            await asyncio.sleep(lease_s / 3)
+            with suppress(DatabaseUnavailable):
+                held = await self._phase.log.renew_lease(
+                    self._turn.scope.tenant_id, self._turn.conversation_id, self._turn.turn_id, lease_s
+                )
+                if not held and turn:
+                    turn.cancel()
+
+    async def _converse(self) -> str:
+        """Rounds of model and tools until the model has nothing more to call; the stop reason."""
+        turn = self._turn
+        memory, exchange = turn.memory, list[dict[str, Any]]()
+        for _ in range(MAX_ROUNDS):
+            reply = await self._ask(memory.system, [*memory.messages, *exchange])
+            calls = [block for block in reply.content if block["type"] == "tool_use"]
+            if reply.stop_reason != "tool_use" or not calls:
+                self._keep_message("assistant", reply.content, reply.stop_reason)
+                return reply.stop_reason
+            results = await self._run_tools(calls)
+            self._keep_message("assistant", reply.content, reply.stop_reason)
+            self._keep_message("tool", results, None)
+            exchange += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": results}]
+            memory = assemble(
+                replace(turn.given, exchange_tokens=turn.tokens.scaled(sum(m.token_count for m in self._kept))),
+                turn.tokens,
+                self._phase.policy.cache_minimum_tokens,
+            )
+        self._say(OUT_OF_ROUNDS)
+        self._keep_message("assistant", [text_block(OUT_OF_ROUNDS)], "max_rounds")
+        return "max_rounds"
+
+    async def _ask(self, system: list[Block], messages: list[dict[str, Any]]) -> Reply:
+        turn = self._turn
+        request = ModelRequest(
+            model=turn.model,
+            system=system,
+            messages=messages,
+            max_tokens=turn.memory.budget.output_reserve_tokens,
+            tools=[asdict(tool) for tool in turn.tools],
+        )
+        async with self._phase.observer.span("model"), self._phase.model.stream(request) as stream:
+            async for text in stream:
+                self._say(text)
+            reply = stream.reply()
+        if self._usage == Usage():
+            await self._learn(reply.usage)
+        self._usage += reply.usage
+        return replace(reply, content=[_storable(block) for block in reply.content if not _is_blank(block)])
+
+    async def _learn(self, usage: Usage) -> None:
+        """Correct the model's token factor from the first call, whose input is exactly what was assembled."""
+        raw = round(self._turn.memory.budget.used / self._turn.tokens.factor)
+        with suppress(DatabaseUnavailable):
+            await self._phase.factors.correct(self._turn.model, raw, usage.total_input_tokens)
+
+    async def _run_tools(self, calls: list[Block]) -> list[Block]:
+        for call in calls:
+            self._emit(ToolCalled(call["id"], call["name"]))
+        outcomes = await run_calls(
+            self._phase.toolbox,
+            self._turn.scope,
+            self._turn.conversation_id,
+            [ToolCall(call["id"], call["name"], call["input"]) for call in calls],
+        )
+        for outcome in outcomes:
+            elapsed_ms = round(outcome.elapsed_ms, 1)
+            self._emit(ToolResulted(outcome.call_id, outcome.name, outcome.is_error, elapsed_ms))
+            self._tools.append(ToolRecord(outcome.call_id, outcome.name, outcome.is_error, elapsed_ms))
+        return [
+            {
+                "type": "tool_result",
+                "tool_use_id": outcome.call_id,
+                "content": outcome.content,
+                "is_error": outcome.is_error,
+            }
+            for outcome in outcomes
+        ]
+
+    def _say(self, text: str) -> None:
+        if self._first_token_ms is None:
+            self._first_token_ms = self._elapsed_ms()
+        self._partial += text
+        self._emit(Token(text))
+
+    def _keep_message(self, role: Role, content: list[Block], stop_reason: str | None) -> None:
+        self._partial = ""
+        if content:
+            tokens = content_tokens(self._turn.tokens.raw, content)
+            self._kept.append(NewMessage(uuid4(), role, content, tokens, stop_reason))
+
+    async def _keep(self, stop_reason: str, *, completed: bool) -> TurnTrace:
+        """Write the answer and the trace. A database that is away for a moment is waited for."""
+        if self._partial.strip():
+            self._keep_message("assistant", [text_block(made_storable(self._partial))], stop_reason)
+        trace = self._trace(stop_reason)
+        for attempt in range(1, KEEP_ATTEMPTS + 1):
+            try:
+                held = await self._phase.log.finish_turn(
+                    self._turn.scope.tenant_id,
+                    self._turn.conversation_id,
+                    self._turn.turn_id,
+                    completed=completed,
+                    stop_reason=stop_reason,
+                    messages=self._kept,
+                    trace=_TRACE.dump_python(trace, mode="json"),
+                )
+                break
+            except DatabaseUnavailable:
+                if attempt == KEEP_ATTEMPTS:
+                    raise
+                await asyncio.sleep(KEEP_PAUSE_S)
+        if not held:
+            raise Conflict("Another turn took over the conversation; this answer was not kept.")
+        self._phase.observer.turn_ended(self._turn.scope.tenant_id, trace)
+        return trace
+
+    def _trace(self, stop_reason: str) -> TurnTrace:
+        turn = self._turn
+        agent = turn.given.agent
+        return TurnTrace(
+            turn_id=turn.turn_id,
+            conversation_id=turn.conversation_id,
+            agent_id=agent.agent_id,
+            agent_version=agent.version,
+            model=turn.model,
+            layout=agent.memory_config.context_layout,
+            stop_reason=stop_reason,
+            budget=turn.memory.budget,
+            sections=turn.memory.sections,
+            pruning=turn.memory.pruning,
+            stores=turn.stores,
+            usage=self._usage,
+            timings=Timings(
+                round(turn.loaded_ms, 2),
+                round(turn.read_ms, 2),
+                round(turn.assemble_ms, 2),
+                self._first_token_ms,
+                self._elapsed_ms(),
+            ),
+            token_factor=turn.tokens.factor,
+            tools=self._tools,
+        )
+
+    def _end(self, trace: TurnTrace) -> TurnEnd:
+        return TurnEnd(self._answer_id(), trace.stop_reason, asdict(trace.usage), trace.timings.elapsed_ms)
+
+    def _answer_id(self) -> UUID | None:
+        return next((m.message_id for m in reversed(self._kept) if m.role == "assistant" and text_of(m.content)), None)
+
+    def _elapsed_ms(self) -> float:
+        return round((time.perf_counter() - self._turn.arrived) * 1000, 2)
+
+
+def _is_blank(block: Block) -> bool:
+    """The Messages API does not take back text that is only white space."""
+    return block["type"] == "text" and not block["text"].strip()
+
+
+def _storable(block: Block) -> Block:
+    return text_block(made_storable(block["text"])) if block["type"] == "text" else block

@@ -1,0 +1,273 @@
+"""One turn, top to bottom: read phase, model, write phase.
+
+    load the log  ─┐
+    embed message ─┤→ recall three memories → assemble → user's message durable → model ⇄ tools → answer durable
+    match patterns ┘
+
+`TurnRunner.begin` does everything up to the point where the user's message is durable, and raises an `OctopusError`
+if it does not come so far; then nothing was written. `octopus.answer` is the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, replace
+from uuid import UUID, uuid4
+
+from octopus.agents.types import Agent
+from octopus.answer import AnswerPhase
+from octopus.conversations.ports import ConversationLog
+from octopus.conversations.types import Conversation, NewMessage, NewTurn, Turn, TurnContext, text_block, text_of
+from octopus.embedding import Embedder
+from octopus.errors import BodyTooLarge, Conflict, InvalidInput, NotFound, TurnInProgress
+from octopus.identity import Principal, Role
+from octopus.memory_config import MemoryConfig
+from octopus.model import ChatModel
+from octopus.observer import Observer
+from octopus.read_phase import ReadPhase, Recalled
+from octopus.recall import Query, Scope
+from octopus.relevance import Vector
+from octopus.text import storable
+from octopus.tools.ports import ToolBox
+from octopus.tools.types import ToolSpec
+from octopus.turn_events import Token, TurnEnd, TurnEvent, TurnStart
+from octopus.turn_types import PreparedTurn, TurnPolicy, TurnRequest
+from octopus.working.assembly import Ingredients, RunningSummary, assemble
+from octopus.working.folding import Folding
+from octopus.working.pruning import LogExtent, whole_turns
+from octopus.working.token_factor import TokenFactors
+from octopus.working.types import Tokens, WorkingMemory, content_tokens
+
+MESSAGE_ID_MAX_CHARS = 200
+RETRY_AFTER_S = 2
+
+
+class TurnRunner:
+    """Takes turns; any execution environment can serve any turn of any conversation."""
+
+    def __init__(
+        self,
+        *,
+        log: ConversationLog,
+        read_phase: ReadPhase,
+        embedder: Embedder,
+        model: ChatModel,
+        toolbox: ToolBox,
+        factors: TokenFactors,
+        folding: Folding,
+        observer: Observer,
+        policy: TurnPolicy,
+    ) -> None:
+        self._log = log
+        self._read_phase = read_phase
+        self._embedder = embedder
+        self._toolbox = toolbox
+        self._factors = factors
+        self._folding = folding
+        self._policy = policy
+        self._answer_phase = AnswerPhase(log, model, toolbox, factors, observer, policy)
+
+    async def begin(self, caller: Principal, request: TurnRequest) -> AsyncIterator[TurnEvent]:
+        """The events of the turn, the first of which says that the user's message is durable.
+
+        Raises `NotFound` (agent, conversation), `InvalidInput`, `BudgetExceeded`, `TurnInProgress`, `Conflict` (a
+        message_id that was used for another message), `MemoryUnavailable` and `DatabaseUnavailable`.
+        """
+        arrived = time.perf_counter()
+        self._check(caller, request)
+        scope = Scope(caller.tenant_id, caller.user_id, request.agent_id)
+        request = replace(request, message_id=request.message_id or str(uuid4()))
+        query = Query(request.message, self._embed(request.message))
+        try:
+            context = await self._load(scope, request)
+            loaded = time.perf_counter()
+            agent = self._found(context, request)
+            if context.earlier and (replay := await self._replay(scope, context, request)):
+                return replay
+            config = agent.memory_config
+            model = agent.model or self._policy.model
+            recalled, tools, tokens = await asyncio.gather(
+                self._read_phase.read(scope, query, config), self._toolbox.specs(scope), self._factors.tokens(model)
+            )
+            read = time.perf_counter()
+            conversation = _still_open(context)
+            given = _ingredients(agent, request, context, conversation, recalled, tools, tokens)
+            given, memory = await self._assemble(scope, conversation, given, tokens)
+            prepared = PreparedTurn(
+                scope=scope,
+                turn_id=context.earlier.turn_id if context.earlier else uuid4(),
+                conversation_id=conversation.conversation_id if conversation else uuid4(),
+                continued_from=request.conversation_id if conversation is None else None,
+                model=model,
+                given=given,
+                memory=memory,
+                tools=tools,
+                tokens=tokens,
+                stores=recalled.reports,
+                arrived=arrived,
+                loaded_ms=(loaded - arrived) * 1000,
+                read_ms=(read - loaded) * 1000,
+                assemble_ms=(time.perf_counter() - read) * 1000,
+                inspect=request.inspect,
+            )
+            await self._make_durable(prepared, request, context, conversation)
+        finally:
+            query.cancel()
+        return self._answer_phase.start(prepared)
+
+    def _check(self, caller: Principal, request: TurnRequest) -> None:
+        if request.inspect:
+            caller.require(Role.DEBUG)
+        if not request.message.strip():
+            raise InvalidInput("message: must not be empty.", field="message")
+        if len(request.message) > self._policy.message_max_chars:
+            raise BodyTooLarge(
+                f"message: has {len(request.message)} characters; at most {self._policy.message_max_chars} are taken. "
+                "Upload long text as a document instead.",
+                field="message",
+            )
+        if request.message_id is not None and not 1 <= len(request.message_id) <= MESSAGE_ID_MAX_CHARS:
+            raise InvalidInput(f"message_id: must have 1 to {MESSAGE_ID_MAX_CHARS} characters.", field="message_id")
+        for field in ("message", "message_id"):
+            try:
+                storable(getattr(request, field) or "")
+            except ValueError as exc:
+                raise InvalidInput(f"{field}: {exc}.", field=field) from exc
+
+    async def _embed(self, text: str) -> Vector:
+        return (await self._embedder.embed([text]))[0]
+
+    async def _load(self, scope: Scope, request: TurnRequest) -> TurnContext:
+        assert request.message_id
+        return await self._log.load_turn_context(
+            scope.tenant_id,
+            scope.user_id,
+            scope.agent_id,
+            request.conversation_id,
+            request.message_id,
+            MemoryConfig().max_working_memory_tokens,
+        )
+
+    @staticmethod
+    def _found(context: TurnContext, request: TurnRequest) -> Agent:
+        if context.agent is None:
+            raise NotFound(f"There is no agent {request.agent_id}.")
+        if context.conversation is None and (request.conversation_id or context.earlier):
+            raise NotFound(f"You have no conversation {request.conversation_id} with agent {request.agent_id}.")
+        return context.agent
+
+    async def _replay(
+        self, scope: Scope, context: TurnContext, request: TurnRequest
+    ) -> AsyncIterator[TurnEvent] | None:
+        """The events of an earlier answer to the same request; None when it has to be answered (again).
+
+        A turn that was interrupted is answered again, unless the conversation has gone on since or has ended.
+        """
+        earlier, conversation = context.earlier, context.conversation
+        assert earlier
+        assert conversation
+        messages = await self._log.turn_messages(scope.tenant_id, earlier.turn_id)
+        if text_of(messages[0].content) != request.message:
+            raise Conflict(
+                f"message_id: '{request.message_id}' was used for another message; use a new one for each message.",
+                field="message_id",
+            )
+        is_newest = messages[-1].seq == conversation.last_seq
+        if earlier.status != "completed" and is_newest and conversation.status == "active":
+            return None
+        answers = [message for message in messages if message.role == "assistant"]
+        return _replayed(
+            earlier,
+            "".join(text_of(message.content) for message in answers),
+            answers[-1].message_id if answers else None,
+        )
+
+    async def _assemble(
+        self, scope: Scope, conversation: Conversation | None, given: Ingredients, tokens: Tokens
+    ) -> tuple[Ingredients, WorkingMemory]:
+        """Working memory; with strategy `summarize`, after folding the turns that do not fit."""
+        memory = assemble(given, tokens, self._policy.cache_minimum_tokens)
+        if conversation is None or given.agent.memory_config.pruning_strategy != "summarize":
+            return given, memory
+        through = (memory.pruning.first_seq or conversation.last_seq + 1) - 1
+        if through <= (given.summary.through if given.summary else 0):
+            return given, memory
+        summary = await self._folding.fold(
+            scope.tenant_id, conversation.conversation_id, given.summary, through, tokens
+        )
+        if summary is None:
+            return given, replace(memory, pruning=replace(memory.pruning, summary_failed=True))
+        given = given.after(summary)
+        return given, assemble(given, tokens, self._policy.cache_minimum_tokens)
+
+    async def _make_durable(
+        self, turn: PreparedTurn, request: TurnRequest, context: TurnContext, conversation: Conversation | None
+    ) -> None:
+        """Write the user's message and hold the conversation, or raise `TurnInProgress`."""
+        assert request.message_id
+        tenant_id, lease_s = turn.scope.tenant_id, self._policy.lease_s
+        new = NewTurn(turn.turn_id, request.message_id, request.conversation_id, lease_s)
+        content = [text_block(request.message)]
+        message = NewMessage(uuid4(), "user", content, content_tokens(turn.tokens.raw, content))
+        if context.earlier:
+            held = await self._log.reclaim_turn(tenant_id, context.earlier, lease_s)
+        elif conversation is None:
+            held = await self._log.open_conversation(
+                tenant_id, turn.scope.user_id, turn.scope.agent_id, turn.conversation_id, new, message
+            )
+        else:
+            held = await self._log.claim_turn(
+                tenant_id, conversation.conversation_id, conversation.last_seq, new, message
+            )
+        if not held:
+            raise TurnInProgress(retry_after=RETRY_AFTER_S)
+
+
+def _still_open(context: TurnContext) -> Conversation | None:
+    """The conversation to write to; None when there is none yet, or it has ended and another is to be opened."""
+    conversation = context.conversation
+    return conversation if conversation and conversation.status == "active" else None
+
+
+def _ingredients(
+    agent: Agent,
+    request: TurnRequest,
+    context: TurnContext,
+    conversation: Conversation | None,
+    recalled: Recalled,
+    tools: Sequence[ToolSpec],
+    tokens: Tokens,
+) -> Ingredients:
+    given = Ingredients(
+        agent=agent,
+        message=request.message,
+        guidance=recalled.guidance,
+        knowledge=recalled.knowledge,
+        recollection=recalled.recollection,
+        turns=[],
+        extent=LogExtent(0, 0),
+        tool_tokens=tokens.count(json.dumps([asdict(tool) for tool in tools])) if tools else 0,
+    )
+    if conversation is None:
+        return given
+    before = [m for m in context.history if context.earlier is None or m.seq < context.earlier.user_seq]
+    later = sum(m.token_count for m in context.history) - sum(m.token_count for m in before)
+    given = replace(
+        given,
+        turns=whole_turns(before),
+        extent=LogExtent(conversation.total_tokens - later, conversation.turn_count - bool(context.earlier)),
+    )
+    if conversation.summary:
+        return given.after(RunningSummary(conversation.summary, conversation.summary_through))
+    return given
+
+
+async def _replayed(turn: Turn, text: str, message_id: UUID | None) -> AsyncIterator[TurnEvent]:
+    yield TurnStart(turn.turn_id, turn.conversation_id, replayed=True)
+    if text:
+        yield Token(text)
+    usage = (turn.trace or {}).get("usage", {})
+    yield TurnEnd(message_id, turn.stop_reason or "interrupted", usage)

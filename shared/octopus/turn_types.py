@@ -1,0 +1,56 @@
+"""What is asked of a turn, what limits it, and what is known of it when the model is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from octopus.recall import Scope
+from octopus.tools.types import ToolSpec
+from octopus.working.assembly import Ingredients
+from octopus.working.trace import StoreReport
+from octopus.working.types import Tokens, WorkingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """What a caller asks. `message_id` makes a retry of the same request find the turn instead of beginning another."""
+
+    agent_id: UUID
+    message: str
+    conversation_id: UUID | None = None
+    message_id: str | None = None
+    inspect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPolicy:
+    """Limits of a turn, from the settings. `cache_minimum_tokens` is the shortest prefix that the model caches."""
+
+    model: str
+    message_max_chars: int
+    lease_s: int
+    max_s: int
+    cache_minimum_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn whose message is durable. `arrived` is a reading of ``time.perf_counter``."""
+
+    scope: Scope
+    turn_id: UUID
+    conversation_id: UUID
+    continued_from: UUID | None
+    model: str
+    given: Ingredients
+    memory: WorkingMemory
+    tools: Sequence[ToolSpec]
+    tokens: Tokens
+    stores: list[StoreReport]
+    arrived: float
+    loaded_ms: float
+    read_ms: float
+    assemble_ms: float
+    inspect: bool
