@@ -21,6 +21,9 @@ class WordEmbedder:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
+    def count_tokens(self, text: str) -> int:
+        return len(re.findall(r"\w+", text))
+
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         self.texts.extend(texts)
         return [self._vector(text) for text in texts]

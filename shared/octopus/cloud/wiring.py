@@ -16,13 +16,37 @@ from octopus.cloud.anthropic_model import AnthropicModel
 from octopus.cloud.database import Database
 from octopus.cloud.database_address import Address, IamAddress, fixed_address, secret_address
 from octopus.cloud.embedding_space import EmbeddingSpace
+from octopus.cloud.events import EventBridgeBus
 from octopus.cloud.identity import JwtVerifier
+from octopus.cloud.index_queue import SqsIndexQueue
 from octopus.cloud.migrations import migrate
+from octopus.cloud.objects import S3Objects
 from octopus.cloud.secrets import secret_string
+from octopus.cloud.tokens import count_tokens
+from octopus.conversations.session_store import PostgresSessionStore
+from octopus.conversations.sessions import Sessions
 from octopus.conversations.store import PostgresConversationLog
+from octopus.conversations.sweep import SessionSweep
+from octopus.conversations.sweep_store import PostgresSessionFinder
 from octopus.embedding import Embedder
+from octopus.episodic.closing import EpisodeWriter
+from octopus.episodic.library import Episodes
+from octopus.episodic.recall import EpisodicRecall
+from octopus.episodic.store import PostgresEpisodeStore
+from octopus.episodic.summarizer import Summarizer
 from octopus.errors import OctopusError
 from octopus.identity import TokenVerifier
+from octopus.procedural.library import ProcedureLibrary
+from octopus.procedural.recall import ProcedureRecall
+from octopus.procedural.store import PostgresProcedureStore
+from octopus.procedural.trial import ProcedureTrial
+from octopus.semantic.chunking import Chunker, share_of
+from octopus.semantic.extract.reader import FileReader
+from octopus.semantic.ingest import IngestDocument
+from octopus.semantic.library import KnowledgeLibrary
+from octopus.semantic.recall import KnowledgeRecall
+from octopus.semantic.remove import RemoveDocument
+from octopus.semantic.store import PostgresKnowledgeStore
 from octopus.settings import Settings, settings
 
 if TYPE_CHECKING:
@@ -108,6 +132,97 @@ class Services:
     @cached_property
     def log(self) -> PostgresConversationLog:
         return PostgresConversationLog(self.database)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        bus = EventBridgeBus(_needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS"))
+        return Sessions(PostgresSessionStore(self.database), bus)
+
+    @cached_property
+    def session_sweep(self) -> SessionSweep:
+        url = _needed(self.settings.sweep_database_url, "OCTOPUS_SWEEP_DATABASE_URL")
+        return SessionSweep(PostgresSessionFinder(self._database_at(url)), self.sessions)
+
+    # Episodic memory
+
+    @cached_property
+    def episode_store(self) -> PostgresEpisodeStore:
+        return PostgresEpisodeStore(self.database, self.space)
+
+    @cached_property
+    def episodic(self) -> EpisodicRecall:
+        return EpisodicRecall(self.episode_store, self.embedder)
+
+    @cached_property
+    def episodes(self) -> Episodes:
+        return Episodes(self.episode_store, self.episodic, self.embedder)
+
+    @cached_property
+    def episode_writer(self) -> EpisodeWriter:
+        summarizer = Summarizer(self.model, count_tokens)
+        return EpisodeWriter(self.episode_store, summarizer, self.embedder, count_tokens)
+
+    # Semantic memory
+
+    @cached_property
+    def knowledge_store(self) -> PostgresKnowledgeStore:
+        return PostgresKnowledgeStore(self.database, self.space)
+
+    @cached_property
+    def knowledge(self) -> KnowledgeRecall:
+        return KnowledgeRecall(self.knowledge_store, self.embedder.calibration)
+
+    @cached_property
+    def knowledge_library(self) -> KnowledgeLibrary:
+        queue = SqsIndexQueue(_needed(self.settings.ingest_queue_url, "OCTOPUS_INGEST_QUEUE_URL"))
+        return KnowledgeLibrary(
+            self.knowledge_store,
+            self.objects,
+            queue,
+            self.knowledge,
+            self.embedder,
+            max_bytes=self.settings.upload_max_bytes,
+        )
+
+    @cached_property
+    def ingest_document(self) -> IngestDocument:
+        size, overlap = self.settings.chunk_tokens, self.settings.chunk_overlap_tokens
+        share = share_of(size, count_tokens, self.embedder)
+        return IngestDocument(
+            self.knowledge_store,
+            self.objects,
+            FileReader(self.settings.document_max_pages),
+            Chunker(share, overlap / size, self.settings.chunk_strategy),
+            self.embedder,
+            count_tokens,
+            max_bytes=self.settings.upload_max_bytes,
+        )
+
+    @cached_property
+    def remove_document(self) -> RemoveDocument:
+        return RemoveDocument(self.knowledge_store, self.objects)
+
+    @cached_property
+    def objects(self) -> S3Objects:
+        return S3Objects(_needed(self.settings.bucket, "OCTOPUS_BUCKET"))
+
+    # Procedural memory
+
+    @cached_property
+    def procedure_store(self) -> PostgresProcedureStore:
+        return PostgresProcedureStore(self.database, self.space)
+
+    @cached_property
+    def guidance(self) -> ProcedureRecall:
+        return ProcedureRecall(self.procedure_store, self.embedder)
+
+    @cached_property
+    def procedures(self) -> ProcedureLibrary:
+        return ProcedureLibrary(self.procedure_store, self.embedder)
+
+    @cached_property
+    def procedure_trial(self) -> ProcedureTrial:
+        return ProcedureTrial(self.procedure_store, self.embedder, self.guidance, self.agents)
 
 
 def _needed(value: T | None, variable: str) -> T:

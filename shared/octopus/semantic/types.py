@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from octopus.recall import Score
+from octopus.relevance import Vector
 
 DocumentStatus = Literal["pending", "indexing", "indexed", "failed", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file in the bucket and how far its indexing has come."""
+    """A file in the bucket and how far its indexing has come.
+
+    Counts and `indexed_at` belong to what recall sees now; `status` and `failure_reason` to the newest attempt.
+    """
 
     document_id: UUID
     agent_id: UUID
@@ -34,12 +39,100 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """Text of a document with its place in it, before chunking or as a chunk. `page` counts from 1."""
+class NewDocument:
+    """A document that has been announced; its object comes later."""
+
+    document_id: UUID
+    agent_id: UUID
+    file_name: str
+    object_key: str
+    media_type: str
+    category: str | None
+    size_bytes: int | None
+    created_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A form for the browser: POST `fields` and then the file, as multipart/form-data, to `url`."""
+
+    url: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One version of an object. `content_hash` is the SHA-256 of its bytes, in hexadecimal."""
+
+    content_hash: str
+    size_bytes: int
+    version_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to index a document, until somebody claims it anew.
+
+    `settled_hash` and `settled_recipe` say for which content, and by which way of reading, chunking and embedding,
+    the last attempt came to an end; None if it has not.
+    """
+
+    tenant_id: str
+    document_id: UUID
+    agent_id: UUID
+    generation: int
+    object_key: str
+    file_name: str
+    media_type: str
+    settled_hash: str | None
+    settled_recipe: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, or lines that belong together (a table, code), with its place in the document.
+
+    `page` counts from 1. Lines are never cut within, if that can be avoided.
+    """
 
     text: str
     heading: str | None = None
     page: int | None = None
+    kind: Literal["prose", "lines"] = "prose"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The text of a chunk with its place in the document. `page` counts from 1: where the chunk begins."""
+
+    text: str
+    heading: str | None = None
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedChunk:
+    """A chunk ready to be stored. `vector` is None where the document has a chunk of the same hash."""
+
+    ordinal: int
+    passage: Passage
+    token_count: int
+    content_hash: bytes
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that a search found, with its raw score. `ordinal` counts the chunks of a document from 0."""
+
+    document_id: UUID
+    ordinal: int
+    file_name: str
+    heading: str | None
+    page: int | None
+    content: str
+    token_count: int
+    cosine: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,12 @@ class MiniLmEmbedder:
         """One vector per text, in order; computed in a worker thread. The empty text has a vector too."""
         return await asyncio.to_thread(self._embed, texts) if texts else []
 
+    def count_tokens(self, text: str) -> int:
+        """Word pieces of the whole text, without the two marks around it."""
+        tokenizer, _ = self._load()
+        encoded = tokenizer.encode(text, add_special_tokens=False)
+        return sum(len(part.ids) for part in (encoded, *encoded.overflowing))
+
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         import numpy as np
 

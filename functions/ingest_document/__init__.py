@@ -1,0 +1,1 @@
+"""SQS: an object has come; index the document that it belongs to."""

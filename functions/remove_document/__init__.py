@@ -1,0 +1,1 @@
+"""SQS: an object has gone; forget the document that it belonged to."""

@@ -1,0 +1,45 @@
+"""The queue of documents to be indexed, on Amazon SQS: S3 writes to it, and so do requests to index anew."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from octopus.errors import Unavailable
+
+_BATCH = 10  # the most that SQS takes at once
+
+
+class SqsIndexQueue:
+    """Implements `octopus.semantic.ports.IndexQueue`."""
+
+    def __init__(self, queue_url: str) -> None:
+        self._queue_url = queue_url
+
+    @cached_property
+    def _client(self) -> Any:
+        return boto3.client("sqs", config=Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard"}))
+
+    async def reindex(self, object_keys: Sequence[str]) -> None:
+        client = self._client
+        for start in range(0, len(object_keys), _BATCH):
+            entries = [
+                {"Id": str(i), "MessageBody": json.dumps({"reindex": key})}
+                for i, key in enumerate(object_keys[start : start + _BATCH])
+            ]
+            await asyncio.to_thread(self._send, client, entries)
+
+    def _send(self, client: Any, entries: list[dict[str, str]]) -> None:
+        try:
+            answer = client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        except (BotoCoreError, ClientError) as exc:
+            raise Unavailable("The queue of documents does not answer; retry.", retry_after=2) from exc
+        if answer.get("Failed"):
+            raise Unavailable("The queue of documents did not take every message; retry.", retry_after=2)

@@ -1,0 +1,125 @@
+"""What semantic memory needs from the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from octopus.relevance import Vector
+from octopus.semantic.types import (
+    Block,
+    Claim,
+    Document,
+    EmbeddedChunk,
+    Hit,
+    NewDocument,
+    StoredObject,
+    Upload,
+)
+
+TokenCounter = Callable[[str], int]
+
+
+class Objects(Protocol):
+    """The bucket that documents are put into. Every method raises `Unavailable` when it does not answer."""
+
+    async def upload_form(self, key: str, media_type: str, max_bytes: int) -> Upload:
+        """A form with which a browser can put this one object, of this type and up to this size, for an hour."""
+        ...
+
+    async def exists(self, key: str) -> bool: ...
+
+    async def download(self, key: str, to: Path, max_bytes: int) -> StoredObject | None:
+        """Write the object to a file, a piece at a time; None when it is gone.
+
+        Raises `DocumentRejected` when it is larger than `max_bytes`.
+        """
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Delete the object; no error when it is gone."""
+        ...
+
+
+class Reader(Protocol):
+    """Gets text out of files."""
+
+    def blocks(self, path: Path, media_type: str) -> Iterator[Block]:
+        """The text in reading order; blocks, so iterate in a worker thread.
+
+        Raises `DocumentRejected` with a reason for the owner of the document.
+        """
+        ...
+
+
+class IndexQueue(Protocol):
+    """Documents that wait to be indexed."""
+
+    async def reindex(self, object_keys: Sequence[str]) -> None:
+        """Have these indexed anew. Raises `Unavailable`, some of them taken perhaps, when the queue fails."""
+        ...
+
+
+class KnowledgeStore(Protocol):
+    """Documents and chunks. Every method is atomic and sees one tenant only."""
+
+    # Documents
+
+    async def add_document(self, tenant_id: str, document: NewDocument) -> Document | None:
+        """The new document, or the one of that agent and file name, with its media type and category changed.
+
+        None for an unknown agent.
+        """
+        ...
+
+    async def get_document(self, tenant_id: str, agent_id: UUID, document_id: UUID) -> Document | None: ...
+
+    async def list_documents(self, tenant_id: str, agent_id: UUID) -> list[Document]: ...
+
+    async def delete_document(self, tenant_id: str, agent_id: UUID, document_id: UUID) -> bool:
+        """Delete the document with its chunks; False when there is none."""
+        ...
+
+    # Indexing
+
+    async def claim(self, tenant_id: str, object_key: str, sequencer: str | None) -> Claim | None:
+        """A new generation of the document; older claims can write no more.
+
+        None when no document has this key, or an event with a later sequencer has been seen.
+        """
+        ...
+
+    async def begin(self, claim: Claim, found: StoredObject) -> bool:
+        """Say that the document is being indexed; False when the claim is no longer the newest."""
+        ...
+
+    async def embedded(self, claim: Claim, hashes: Sequence[bytes]) -> set[bytes]:
+        """Those of the hashes whose vectors the document has already, from whichever generation."""
+        ...
+
+    async def stage(self, claim: Claim, chunks: Sequence[EmbeddedChunk]) -> bool:
+        """Write chunks that readers do not see yet; those without a vector take it from an equal chunk.
+
+        False, and nothing written, when the claim is no longer the newest.
+        """
+        ...
+
+    async def publish(self, claim: Claim, found: StoredObject, recipe: str) -> bool:
+        """Let readers see this generation instead of the last, and drop all others; False as for `stage`."""
+        ...
+
+    async def reject(self, claim: Claim, found: StoredObject | None, recipe: str, reason: str) -> bool:
+        """Note why the document cannot be indexed and drop what was staged; what readers see stays."""
+        ...
+
+    async def withdraw(self, claim: Claim) -> bool:
+        """Note that the object is gone, and drop every chunk."""
+        ...
+
+    # Search
+
+    async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
+        """The nearest chunks of these agents, best first, with their cosine. Exact."""
+        ...

@@ -1,0 +1,123 @@
+-- add_document --
+-- Announce a document; one of the same name is announced again, and stays what it is until its new object arrives
+insert into documents (tenant_id, document_id, agent_id, file_name, object_key, media_type, category, size_bytes, created_by)
+select %(tenant_id)s, %(document_id)s, agent_id, %(file_name)s, %(object_key)s, %(media_type)s, %(category)s,
+       %(size_bytes)s, %(created_by)s
+from agents
+where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and deleted_at is null
+on conflict (tenant_id, agent_id, file_name) do update
+set media_type = excluded.media_type, category = excluded.category, updated_at = now(),
+    status = case documents.status when 'deleted' then 'pending' else documents.status end
+returning document_id, agent_id, file_name, object_key, media_type, category, status, failure_reason, size_bytes,
+          chunk_count, token_count, created_by, created_at, updated_at, indexed_at
+
+-- get_document --
+-- One document of an agent
+select document_id, agent_id, file_name, object_key, media_type, category, status, failure_reason, size_bytes,
+       chunk_count, token_count, created_by, created_at, updated_at, indexed_at
+from documents
+where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and document_id = %(document_id)s
+
+-- list_documents --
+-- Every document of an agent whose object is not gone, newest first
+select document_id, agent_id, file_name, object_key, media_type, category, status, failure_reason, size_bytes,
+       chunk_count, token_count, created_by, created_at, updated_at, indexed_at
+from documents
+where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and status <> 'deleted'
+order by created_at desc, document_id
+
+-- delete_document --
+-- Delete a document; its chunks go with it
+delete from documents
+where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and document_id = %(document_id)s
+
+-- claim --
+-- Begin a new generation, unless a later event of the key has been seen
+update documents
+set generation = generation + 1, sequencer = coalesce(%(sequencer)s, sequencer)
+where tenant_id = %(tenant_id)s and object_key = %(object_key)s
+  and (sequencer is null or %(sequencer)s::text is null or sequencer collate "C" <= %(sequencer)s)
+  and exists (
+    select from agents a
+    where a.tenant_id = documents.tenant_id and a.agent_id = documents.agent_id and a.deleted_at is null
+  )
+returning document_id, agent_id, generation, object_key, file_name, media_type, content_hash, recipe
+
+-- begin --
+-- The newest claim starts to read a new object
+update documents
+set status = 'indexing', failure_reason = null, content_hash = null, recipe = null, size_bytes = %(size_bytes)s,
+    object_version = %(version_id)s, updated_at = now()
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+
+-- embedded --
+-- Which texts the document has vectors of
+select distinct content_hash from chunks
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and space_id = %(space_id)s
+  and content_hash = any(%(hashes)s)
+
+-- hold_claim --
+-- Keep anybody from claiming the document until this transaction ends
+select generation from documents
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+for share
+
+-- stage_chunk --
+-- A chunk with its vector
+insert into chunks (tenant_id, document_id, generation, ordinal, agent_id, content, heading, page, token_count,
+                    content_hash, space_id, embedding)
+values (%(tenant_id)s, %(document_id)s, %(generation)s, %(ordinal)s, %(agent_id)s, %(content)s, %(heading)s, %(page)s,
+        %(token_count)s, %(content_hash)s, %(space_id)s, %(embedding)s)
+
+-- stage_known_chunk --
+-- A chunk that takes its vector from an equal one
+insert into chunks (tenant_id, document_id, generation, ordinal, agent_id, content, heading, page, token_count,
+                    content_hash, space_id, embedding)
+select %(tenant_id)s, %(document_id)s, %(generation)s, %(ordinal)s, %(agent_id)s, %(content)s, %(heading)s, %(page)s,
+       %(token_count)s, %(content_hash)s, space_id, embedding
+from chunks
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and space_id = %(space_id)s
+  and content_hash = %(content_hash)s
+limit 1
+
+-- publish --
+-- Let recall see the generation of this claim
+update documents
+set live_generation = generation, status = 'indexed', failure_reason = null, content_hash = %(content_hash)s,
+    recipe = %(recipe)s, chunk_count = staged.chunks, token_count = staged.tokens, indexed_at = now(), updated_at = now()
+from (
+  select count(*) as chunks, coalesce(sum(token_count), 0) as tokens from chunks
+  where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+) staged
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+
+-- reject --
+-- The object of this claim cannot be indexed
+update documents
+set status = 'failed', failure_reason = %(reason)s, content_hash = %(content_hash)s, recipe = %(recipe)s, updated_at = now()
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+
+-- withdraw --
+-- The object is gone
+update documents
+set status = 'deleted', live_generation = 0, failure_reason = null, content_hash = null, recipe = null, chunk_count = 0,
+    token_count = 0, indexed_at = null, updated_at = now()
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+
+-- drop_dead_chunks --
+-- What recall does not see, once nothing is being staged
+delete from chunks c
+using documents d
+where c.tenant_id = %(tenant_id)s and c.document_id = %(document_id)s
+  and d.tenant_id = c.tenant_id and d.document_id = c.document_id and c.generation <> d.live_generation
+
+-- search_vector --
+-- The nearest live chunks of some agents
+select c.document_id, c.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count,
+       1 - (c.embedding <=> %(vector)s) as cosine
+from chunks c
+join documents d using (tenant_id, document_id)
+where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
+  and c.generation = d.live_generation
+order by c.embedding <=> %(vector)s
+limit %(limit)s

@@ -1,0 +1,125 @@
+"""Documents and chunks in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, LiteralString
+from uuid import UUID
+
+from pgvector import Vector as PgVector
+
+from octopus.cloud.database import Database, Row
+from octopus.cloud.embedding_space import EmbeddingSpace
+from octopus.cloud.queries import load_queries
+from octopus.relevance import Vector
+from octopus.semantic.types import Claim, Document, EmbeddedChunk, Hit, NewDocument, StoredObject
+
+_SQL = load_queries(__package__)
+
+
+class PostgresKnowledgeStore:
+    """Implements `octopus.semantic.ports.KnowledgeStore`."""
+
+    def __init__(self, database: Database, space: EmbeddingSpace) -> None:
+        self._database = database
+        self._space = space
+
+    async def add_document(self, tenant_id: str, document: NewDocument) -> Document | None:
+        params = {"tenant_id": tenant_id, **asdict(document)}
+        row = await self._database.one(tenant_id, _SQL["add_document"], params)
+        return Document(**row) if row else None
+
+    async def get_document(self, tenant_id: str, agent_id: UUID, document_id: UUID) -> Document | None:
+        params = {"tenant_id": tenant_id, "agent_id": agent_id, "document_id": document_id}
+        row = await self._database.one(tenant_id, _SQL["get_document"], params)
+        return Document(**row) if row else None
+
+    async def list_documents(self, tenant_id: str, agent_id: UUID) -> list[Document]:
+        params = {"tenant_id": tenant_id, "agent_id": agent_id}
+        rows = await self._database.all(tenant_id, _SQL["list_documents"], params)
+        return [Document(**row) for row in rows]
+
+    async def delete_document(self, tenant_id: str, agent_id: UUID, document_id: UUID) -> bool:
+        params = {"tenant_id": tenant_id, "agent_id": agent_id, "document_id": document_id}
+        return await self._database.run(tenant_id, _SQL["delete_document"], params) == 1
+
+    async def claim(self, tenant_id: str, object_key: str, sequencer: str | None) -> Claim | None:
+        params = {"tenant_id": tenant_id, "object_key": object_key, "sequencer": sequencer}
+        row = await self._database.one(tenant_id, _SQL["claim"], params)
+        if row is None:
+            return None
+        settled_hash, settled_recipe = row.pop("content_hash"), row.pop("recipe")
+        return Claim(tenant_id, **row, settled_hash=settled_hash, settled_recipe=settled_recipe)
+
+    async def begin(self, claim: Claim, found: StoredObject) -> bool:
+        params = _held(claim, size_bytes=found.size_bytes, version_id=found.version_id)
+        return await self._database.run(claim.tenant_id, _SQL["begin"], params) == 1
+
+    async def embedded(self, claim: Claim, hashes: Sequence[bytes]) -> set[bytes]:
+        params = _held(claim, space_id=await self._space.id(), hashes=list(hashes))
+        rows = await self._database.all(claim.tenant_id, _SQL["embedded"], params)
+        return {row["content_hash"] for row in rows}
+
+    async def stage(self, claim: Claim, chunks: Sequence[EmbeddedChunk]) -> bool:
+        space_id = await self._space.id()
+        new, known = [], []
+        for chunk in chunks:
+            params = _held(
+                claim,
+                agent_id=claim.agent_id,
+                ordinal=chunk.ordinal,
+                content=chunk.passage.text,
+                heading=chunk.passage.heading,
+                page=chunk.passage.page,
+                token_count=chunk.token_count,
+                content_hash=chunk.content_hash,
+                space_id=space_id,
+            )
+            if chunk.vector is None:
+                known.append(params)
+            else:
+                new.append({**params, "embedding": PgVector(chunk.vector)})
+        async with self._database.transaction(claim.tenant_id) as tx:
+            if await tx.one(_SQL["hold_claim"], _held(claim)) is None:
+                return False
+            await tx.many(_SQL["stage_chunk"], new)
+            await tx.many(_SQL["stage_known_chunk"], known)
+        return True
+
+    async def publish(self, claim: Claim, found: StoredObject, recipe: str) -> bool:
+        return await self._settle(claim, _SQL["publish"], content_hash=found.content_hash, recipe=recipe)
+
+    async def reject(self, claim: Claim, found: StoredObject | None, recipe: str, reason: str) -> bool:
+        content_hash = found.content_hash if found else None
+        return await self._settle(claim, _SQL["reject"], content_hash=content_hash, recipe=recipe, reason=reason)
+
+    async def withdraw(self, claim: Claim) -> bool:
+        return await self._settle(claim, _SQL["withdraw"])
+
+    async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
+        params = {
+            "tenant_id": tenant_id,
+            "agent_ids": list(agent_ids),
+            "space_id": await self._space.id(),
+            "vector": PgVector(vector),
+            "limit": limit,
+        }
+        rows = await self._database.all(tenant_id, _SQL["search_vector"], params)
+        return [Hit(**row) for row in rows]
+
+    async def _settle(self, claim: Claim, statement: LiteralString, **values: Any) -> bool:
+        async with self._database.transaction(claim.tenant_id) as tx:
+            if await tx.run(statement, _held(claim, **values)) == 0:
+                return False
+            await tx.run(_SQL["drop_dead_chunks"], _held(claim))
+        return True
+
+
+def _held(claim: Claim, **values: Any) -> Row:
+    return {
+        "tenant_id": claim.tenant_id,
+        "document_id": claim.document_id,
+        "generation": claim.generation,
+        **values,
+    }
