@@ -12,6 +12,8 @@ from octopus.recall import Score
 TriggerKind = Literal["regex", "glob", "phrases"]
 ProcedureStatus = Literal["pending", "approved", "rejected"]
 MatchRule = Literal["name", "pattern", "embedding"]
+Precedence = Literal["alone", "own", "priority", "length", "name"]
+Change = Literal["created", "captured", "edited", "approved", "rejected", "rolled back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,29 @@ class Procedure:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcedureVersion:
+    """A procedure as a change left it. `note` is the reviewer's."""
+
+    version: int
+    change: Change
+    changed_by: str
+    changed_at: datetime
+    note: str | None
+    procedure: Procedure
+
+
+@dataclass(frozen=True, slots=True)
 class ProcedureMatch:
-    """A procedure with the rule that chose it; `score` has a cosine only for rule ``embedding``."""
+    """A procedure with the rule that chose it; `score` has a cosine only for rule ``embedding``.
+
+    `decided_by` says what set a match by pattern apart from the next one: it was the agent's own, of higher priority,
+    the longer match, or, all that being equal, the first by name. ``alone`` means that nothing else matched.
+    """
 
     procedure: Procedure
     rule: MatchRule
     score: Score
+    decided_by: Precedence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,152 @@
+"""The skill library: what administrators do with procedures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from octopus.embedding import Embedder
+from octopus.errors import Conflict, NotFound
+from octopus.identity import Principal, Role
+from octopus.paging import Page, Place
+from octopus.procedural.draft import ProcedureChanges, ProcedureDraft, embedded_texts, numbered
+from octopus.procedural.ports import Filter, ProcedureStore
+from octopus.procedural.trigger import validate
+from octopus.procedural.types import Change, Procedure, ProcedureStatus, ProcedureVersion
+
+# What a version restores. Whose it is, who reviewed it and whether it is in use stay as they are.
+_CONTENT = ("name", "description", "trigger_kind", "trigger_pattern", "example_phrases", "priority", "steps")
+
+
+class ProcedureLibrary:
+    """The procedures of the caller's tenant, for administrators. Every change is a version."""
+
+    def __init__(self, store: ProcedureStore, embedder: Embedder) -> None:
+        self._store = store
+        self._embedder = embedder
+
+    async def create(self, caller: Principal, draft: ProcedureDraft) -> Procedure:
+        """An administrator's own procedure is approved as it is written.
+
+        Raises `InvalidInput` for a trigger that cannot be used, `NotFound` for an unknown agent, `Conflict` for a
+        name that the agent has already.
+        """
+        caller.require(Role.ADMIN)
+        validate(draft.trigger_kind, draft.trigger_pattern)
+        now = datetime.now(UTC)
+        procedure = Procedure(
+            procedure_id=uuid4(),
+            **draft.model_dump(exclude={"steps"}),
+            steps=numbered(draft.steps),
+            status="approved",
+            version=1,
+            created_by=caller.user_id,
+            source_conversation_id=None,
+            reviewed_by=caller.user_id,
+            reviewed_at=now,
+            review_note=None,
+            created_at=now,
+            updated_at=now,
+        )
+        vectors = await self._embedder.embed(embedded_texts(procedure))
+        if not await self._store.create_procedure(caller.tenant_id, procedure, vectors, "created"):
+            raise NotFound(f"There is no agent {draft.agent_id}.")
+        return procedure
+
+    async def page(
+        self, caller: Principal, wanted: Filter, cursor: str | None = None, limit: int = 100
+    ) -> Page[Procedure]:
+        caller.require(Role.ADMIN)
+        after = Place.of(cursor) if cursor else None
+        found = await self._store.list_procedures(caller.tenant_id, wanted, after, limit + 1)
+        if len(found) <= limit:
+            return Page(found)
+        last = found[limit - 1]
+        return Page(found[:limit], Place(last.created_at, last.procedure_id).cursor())
+
+    async def get(self, caller: Principal, procedure_id: UUID) -> Procedure:
+        caller.require(Role.ADMIN)
+        procedure = await self._store.get_procedure(caller.tenant_id, procedure_id)
+        if procedure is None:
+            raise NotFound(f"There is no procedure {procedure_id}.")
+        return procedure
+
+    async def update(self, caller: Principal, procedure_id: UUID, changes: ProcedureChanges) -> Procedure:
+        """Raises `Conflict` when it is no longer at `changes.version`, or was changed at the same time."""
+        current = await self._at_version(caller, procedure_id, changes.version)
+        return await self._rewrite(caller, replace(current, **changes.values()), "edited")
+
+    async def delete(self, caller: Principal, procedure_id: UUID) -> None:
+        caller.require(Role.ADMIN)
+        if not await self._store.delete_procedure(caller.tenant_id, procedure_id):
+            raise NotFound(f"There is no procedure {procedure_id}.")
+
+    async def approve(
+        self, caller: Principal, procedure_id: UUID, note: str | None = None, version: int | None = None
+    ) -> Procedure:
+        """From now on it is matched. Raises `Conflict` when it is approved already or has changed."""
+        return await self._review(caller, procedure_id, "approved", note, version)
+
+    async def reject(self, caller: Principal, procedure_id: UUID, reason: str, version: int | None = None) -> Procedure:
+        """It is kept, with the reason, and never matched; its name is free again."""
+        return await self._review(caller, procedure_id, "rejected", reason, version)
+
+    async def versions(self, caller: Principal, procedure_id: UUID) -> list[ProcedureVersion]:
+        await self.get(caller, procedure_id)
+        return await self._store.list_versions(caller.tenant_id, procedure_id)
+
+    async def rollback(self, caller: Principal, procedure_id: UUID, version: int) -> Procedure:
+        """Write the content of an earlier version as a new one."""
+        current = await self.get(caller, procedure_id)
+        earlier = await self._store.get_version(caller.tenant_id, procedure_id, version)
+        if earlier is None:
+            raise NotFound(f"Procedure {procedure_id} has no version {version}.")
+        content: dict[str, Any] = {name: getattr(earlier.procedure, name) for name in _CONTENT}
+        return await self._rewrite(caller, replace(current, **content), "rolled back")
+
+    async def _at_version(self, caller: Principal, procedure_id: UUID, version: int | None) -> Procedure:
+        procedure = await self.get(caller, procedure_id)
+        if version not in (None, procedure.version):
+            raise _changed(procedure)
+        return procedure
+
+    async def _rewrite(self, caller: Principal, changed: Procedure, change: Change) -> Procedure:
+        validate(changed.trigger_kind, changed.trigger_pattern)
+        vectors = await self._embedder.embed(embedded_texts(changed))
+        dated = replace(changed, updated_at=datetime.now(UTC))
+        written = await self._store.update_procedure(caller.tenant_id, dated, vectors, change, caller.user_id)
+        if written is None:
+            raise _changed(changed)
+        return written
+
+    async def _review(
+        self,
+        caller: Principal,
+        procedure_id: UUID,
+        verdict: ProcedureStatus,
+        note: str | None,
+        version: int | None,
+    ) -> Procedure:
+        procedure = await self._at_version(caller, procedure_id, version)
+        if procedure.status == verdict:
+            raise Conflict(f"Procedure {procedure_id} is {verdict} already.")
+        now = datetime.now(UTC)
+        reviewed = replace(
+            procedure,
+            status=verdict,
+            reviewed_by=caller.user_id,
+            reviewed_at=now,
+            review_note=note,
+            updated_at=now,
+        )
+        change: Change = "approved" if verdict == "approved" else "rejected"
+        written = await self._store.update_procedure(caller.tenant_id, reviewed, None, change, caller.user_id, note)
+        if written is None:
+            raise _changed(procedure)
+        return written
+
+
+def _changed(procedure: Procedure) -> Conflict:
+    return Conflict(f"Procedure {procedure.procedure_id} has changed since you read it; read it again and decide anew.")
