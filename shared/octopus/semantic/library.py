@@ -78,7 +78,7 @@ class KnowledgeLibrary:
         return AnnouncedDocument(document, upload)
 
     async def list(self, caller: Principal, agent_id: UUID) -> list[Document]:
-        caller.require(Role.ADMIN)
+        await self._check(caller, agent_id)
         return await self._store.list_documents(caller.tenant_id, agent_id)
 
     async def get(self, caller: Principal, agent_id: UUID, document_id: UUID) -> Document:
@@ -108,9 +108,14 @@ class KnowledgeLibrary:
 
     async def search(self, caller: Principal, agent_id: UUID, text: str, *, top_k: int, min_score: float) -> Knowledge:
         """What the agent would recall for the text, with scores and near misses."""
-        caller.require(Role.ADMIN)
+        await self._check(caller, agent_id)
         query = Query(text, self._vector(text))
         return await self._recall.search(caller.tenant_id, [agent_id], query, top_k, min_score)
+
+    async def _check(self, caller: Principal, agent_id: UUID) -> None:
+        caller.require(Role.ADMIN)
+        if not await self._store.has_agent(caller.tenant_id, agent_id):
+            raise NotFound(f"There is no agent {agent_id}.")
 
     async def _vector(self, text: str) -> Vector:
         (vector,) = await self._embedder.embed([text])

@@ -67,6 +67,8 @@ class KnowledgeStore(Protocol):
 
     # Documents
 
+    async def has_agent(self, tenant_id: str, agent_id: UUID) -> bool: ...
+
     async def add_document(self, tenant_id: str, document: NewDocument) -> Document | None:
         """The new document, or the one of that agent and file name, with its media type and category changed.
 

@@ -1,3 +1,8 @@
+-- has_agent --
+-- The agent, if there is one
+select agent_id from agents
+where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and deleted_at is null
+
 -- add_document --
 -- Announce a document; one of the same name is announced again, and stays what it is until its new object arrives
 insert into documents (tenant_id, document_id, agent_id, file_name, object_key, media_type, category, size_bytes, created_by)

@@ -25,6 +25,10 @@ class PostgresKnowledgeStore:
         self._database = database
         self._space = space
 
+    async def has_agent(self, tenant_id: str, agent_id: UUID) -> bool:
+        params = {"tenant_id": tenant_id, "agent_id": agent_id}
+        return await self._database.one(tenant_id, _SQL["has_agent"], params) is not None
+
     async def add_document(self, tenant_id: str, document: NewDocument) -> Document | None:
         params = {"tenant_id": tenant_id, **asdict(document)}
         row = await self._database.one(tenant_id, _SQL["add_document"], params)

@@ -135,6 +135,13 @@ class Hit:
     cosine: float
 
 
+def chunk_source(file_name: str, heading: str | None, page: int | None) -> str:
+    """File name with heading and page, as shown after ``Source:``."""
+    place = [heading] if heading else []
+    place += [f"page {page}"] if page else []
+    return f"{file_name} ({', '.join(place)})" if place else file_name
+
+
 @dataclass(frozen=True, slots=True)
 class RecalledChunk:
     """A chunk that recall found. `ordinal` counts the chunks of a document from 0; `token_count` is raw."""
@@ -150,10 +157,7 @@ class RecalledChunk:
 
     @property
     def source(self) -> str:
-        """File name with heading and page, as shown after ``Source:``."""
-        place = [self.heading] if self.heading else []
-        place += [f"page {self.page}"] if self.page else []
-        return f"{self.file_name} ({', '.join(place)})" if place else self.file_name
+        return chunk_source(self.file_name, self.heading, self.page)
 
 
 @dataclass(frozen=True, slots=True)
