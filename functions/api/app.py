@@ -14,13 +14,21 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.api import agents, conversations, episodes, knowledge
+from functions.api import agents, chat, context, conversations, episodes, knowledge, procedures
 from octopus.cloud.telemetry import logger
 from octopus.cloud.wiring import services
 from octopus.errors import InvalidInput, MalformedBody, NotFound, OctopusError
 from octopus.problem import CONTENT_TYPE, problem, problem_headers
 
-GROUPS: list[APIGatewayHttpRouter] = [agents.router, conversations.router, episodes.router, knowledge.router]
+GROUPS: list[APIGatewayHttpRouter] = [
+    agents.router,
+    chat.router,
+    context.router,
+    conversations.router,
+    episodes.router,
+    knowledge.router,
+    procedures.router,
+]
 
 app = APIGatewayHttpResolver(enable_validation=True)
 for group in GROUPS:

@@ -21,6 +21,7 @@ from octopus.cloud.identity import JwtVerifier
 from octopus.cloud.index_queue import SqsIndexQueue
 from octopus.cloud.migrations import migrate
 from octopus.cloud.objects import S3Objects
+from octopus.cloud.observer import PowertoolsObserver
 from octopus.cloud.secrets import secret_string
 from octopus.cloud.tokens import count_tokens
 from octopus.conversations.session_store import PostgresSessionStore
@@ -36,6 +37,7 @@ from octopus.episodic.store import PostgresEpisodeStore
 from octopus.episodic.summarizer import Summarizer
 from octopus.errors import OctopusError
 from octopus.identity import TokenVerifier
+from octopus.read_phase import ReadPhase
 from octopus.procedural.library import ProcedureLibrary
 from octopus.procedural.recall import ProcedureRecall
 from octopus.procedural.store import PostgresProcedureStore
@@ -48,6 +50,12 @@ from octopus.semantic.recall import KnowledgeRecall
 from octopus.semantic.remove import RemoveDocument
 from octopus.semantic.store import PostgresKnowledgeStore
 from octopus.settings import Settings, settings
+from octopus.turn import TurnRunner
+from octopus.turn_types import TurnPolicy
+from octopus.working.folding import Folding
+from octopus.working.inspector import Inspector
+from octopus.working.store import PostgresFactorStore, PostgresInspectorStore
+from octopus.working.token_factor import TokenFactors
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -161,6 +169,44 @@ class Services:
     def episode_writer(self) -> EpisodeWriter:
         summarizer = Summarizer(self.model, count_tokens)
         return EpisodeWriter(self.episode_store, summarizer, self.embedder, count_tokens)
+
+    # A turn
+
+    @cached_property
+    def turns(self) -> TurnRunner:
+        return TurnRunner(
+            log=self.log,
+            read_phase=ReadPhase(
+                self.guidance,
+                self.knowledge,
+                self.episodic,
+                deadline_s=self.settings.recall_deadline_ms / 1000,
+                observer=self.observer,
+            ),
+            embedder=self.embedder,
+            model=self.model,
+            toolbox=self.toolbox,
+            factors=TokenFactors(
+                PostgresFactorStore(self.database), count_tokens, self.settings.model_token_factor
+            ),
+            folding=Folding(self.log, self.model),
+            observer=self.observer,
+            policy=TurnPolicy(
+                model=self.settings.model,
+                message_max_chars=self.settings.message_max_chars,
+                lease_s=self.settings.turn_lease_s,
+                max_s=self.settings.turn_max_s,
+                cache_minimum_tokens=self.settings.model_cache_min_tokens,
+            ),
+        )
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        return Inspector(PostgresInspectorStore(self.database))
+
+    @cached_property
+    def observer(self) -> PowertoolsObserver:
+        return PowertoolsObserver()
 
     # Semantic memory
 

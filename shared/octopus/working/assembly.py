@@ -19,7 +19,7 @@ from octopus.semantic.types import Knowledge
 from octopus.working.layout import Breakpoints, Parts, lay_out
 from octopus.working.pruning import LogExtent, TurnUnit, least_tokens, prune
 from octopus.working.sections import SUMMARY_HEADER, procedure_text
-from octopus.working.selection import content_hash, drop_to_fit, select_episodes, select_knowledge
+from octopus.working.selection import drop_to_fit, select_episodes, select_knowledge, version_hash
 from octopus.working.types import MESSAGE_OVERHEAD, Budget, Item, Pruning, Section, Tokens, WorkingMemory
 
 
@@ -63,7 +63,7 @@ def assemble(given: Ingredients, tokens: Tokens, cache_minimum_tokens: int) -> W
     """
     config = given.agent.memory_config
     match = given.guidance.match
-    procedure = procedure_text(match.procedure) if match else None
+    procedure = _procedure_text(match) if match else None
     tools = Section("tools", given.tool_tokens)
     system_prompt = Section("system_prompt", tokens.count(given.agent.system_prompt))
     guidance = Section("procedure", tokens.count(procedure) if procedure else 0, _items(given.guidance, config, tokens))
@@ -135,19 +135,22 @@ def _free_beside(fixed: Sequence[Section], config: MemoryConfig) -> int:
 
 def _items(guidance: Guidance, config: MemoryConfig, tokens: Tokens) -> list[Item]:
     def item(match: ProcedureMatch, included: bool) -> Item:
-        text = procedure_text(match.procedure)
         return Item(
-            item_id=f"{match.procedure.procedure_id}:{match.procedure.version}",
-            tokens=tokens.count(text),
+            item_id=str(match.procedure.procedure_id),
+            tokens=tokens.count(_procedure_text(match)),
             score=match.score,
             threshold=config.procedural_min_score if match.rule == "embedding" else None,
-            content_hash=content_hash(text),
+            content_hash=version_hash(match.procedure.version),
             left_out=None if included else "below_min_score",
             rule=match.rule,
         )
 
     chosen = [item(guidance.match, True)] if guidance.match else []
     return chosen + [item(near_miss, False) for near_miss in guidance.near_misses]
+
+
+def _procedure_text(match: ProcedureMatch) -> str:
+    return procedure_text(match.procedure.name, match.procedure.description, match.procedure.steps)
 
 
 def _pruning(given: Ingredients, kept: Sequence[TurnUnit], summary: RunningSummary | None) -> Pruning:

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 from octopus.conversations.types import Message, Turn, text_of
 from octopus.errors import NotFound
 from octopus.identity import Principal, Role
-from octopus.working.selection import content_hash
 from octopus.working.trace import StoreReport, Timings, ToolRecord, TurnTrace
 from octopus.working.types import Budget, Item, Pruning, Section
 
@@ -177,7 +176,9 @@ def _section(section: Section, trace: TurnTrace, contents: Contents) -> Inspecte
         text = contents.system_prompt
         state = "erased" if text is None else "current" if contents.agent_version == trace.agent_version else "changed"
     elif section.name == "history":
-        kept = [m for m in contents.messages if pruning.first_seq and pruning.first_seq <= m.seq <= (pruning.last_seq or 0)]
+        kept = [
+            m for m in contents.messages if pruning.first_seq and pruning.first_seq <= m.seq <= (pruning.last_seq or 0)
+        ]
         expected = (pruning.last_seq or 0) - pruning.first_seq + 1 if pruning.first_seq else 0
         text = _transcript(kept) or None
         state = "current" if len(kept) == expected else "erased" if not kept else "changed"

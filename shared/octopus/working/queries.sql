@@ -32,13 +32,13 @@ where tenant_id = %(tenant_id)s and episode_id = any (%(episode_ids)s::uuid[])
 
 -- procedures_now --
 -- Procedures as they are stored now
-select procedure_id::text as item_id, name, version
+select procedure_id::text as item_id, name, description, steps, version
 from procedures
 where tenant_id = %(tenant_id)s and procedure_id = any (%(procedure_ids)s::uuid[])
 
 -- history_now --
 -- The part of the log that a turn showed to the model, and the turn's own message
-select seq, role, content, token_count
+select seq, message_id, turn_id, role, content, token_count, stop_reason, created_at
 from messages
 where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
   and (seq between %(first_seq)s and %(last_seq)s or seq = %(user_seq)s)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from octopus.episodic.types import RecalledEpisode
-from octopus.procedural.types import Procedure
+from octopus.procedural.types import Step
 from octopus.semantic.types import RecalledChunk
 
 KNOWLEDGE_HEADER = (
@@ -33,13 +34,13 @@ _STRUCTURE = re.compile(
 )
 
 
-def procedure_text(procedure: Procedure) -> str:
+def procedure_text(name: str, description: str, steps: Sequence[Step]) -> str:
     """The steps of a procedure, numbered in their order."""
-    lines = [f"[Procedure: {_line(procedure.name)}]"]
-    if procedure.description:
-        lines.append(_line(procedure.description))
+    lines = [f"[Procedure: {_line(name)}]"]
+    if description:
+        lines.append(_line(description))
     lines.append("Follow these steps exactly:")
-    for step in sorted(procedure.steps, key=lambda step: step.order):
+    for step in sorted(steps, key=lambda step: step.order):
         optional = "(Optional) " if step.is_optional else ""
         condition = f" [Only if: {_line(step.condition)}]" if step.condition else ""
         lines.append(f"Step {step.order}: {optional}{_line(step.instruction)}{condition}")

@@ -119,6 +119,11 @@ def content_hash(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def version_hash(version: int) -> str:
+    """The same for what is versioned anyway."""
+    return f"v{version}"
+
+
 def _within_cap(name: SectionName, header: str, entries: list[Entry], cap: int, tokens: Tokens) -> Selection:
     selection = Selection(name, header, tokens.count(header), tuple(entries))
     used = selection.header_tokens

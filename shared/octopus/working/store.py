@@ -1,11 +1,25 @@
-"""What working memory keeps in PostgreSQL, which is next to nothing: the token factor of each model."""
+"""What working memory keeps in PostgreSQL (the token factor of each model), and what its inspector reads there."""
 
 from __future__ import annotations
 
-from octopus.cloud.database import PLATFORM, Database
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from octopus.cloud.database import PLATFORM, Database, Row
 from octopus.cloud.queries import load_queries
+from octopus.conversations.types import Message, Turn
+from octopus.procedural.types import Step
+from octopus.semantic.types import chunk_source
+from octopus.working.inspector import Content, Contents
+from octopus.working.sections import procedure_text
+from octopus.working.selection import content_hash, version_hash
+from octopus.working.trace import TurnTrace
 
 _SQL = load_queries(__package__)
+_STEPS = TypeAdapter(list[Step])
 
 
 class PostgresFactorStore:
@@ -20,3 +34,62 @@ class PostgresFactorStore:
 
     async def put_factor(self, model: str, factor: float) -> None:
         await self._database.run(PLATFORM, _SQL["put_factor"], {"model": model, "factor": factor})
+
+
+class PostgresInspectorStore:
+    """Implements `octopus.working.inspector.InspectorStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get_turn(self, tenant_id: str, conversation_id: UUID, turn_id: UUID) -> Turn | None:
+        params = {"tenant_id": tenant_id, "conversation_id": conversation_id, "turn_id": turn_id}
+        row = await self._database.one(tenant_id, _SQL["get_turn"], params)
+        return Turn(**row) if row else None
+
+    async def contents_now(self, tenant_id: str, turn: Turn, trace: TurnTrace) -> Contents:
+        chunks = [item_id.rsplit(":", 1) for item_id in _item_ids(trace, "knowledge")]
+        params: dict[str, Any] = {
+            "tenant_id": tenant_id,
+            "agent_id": trace.agent_id,
+            "conversation_id": turn.conversation_id,
+            "document_ids": [document_id for document_id, _ in chunks],
+            "ordinals": [int(ordinal) for _, ordinal in chunks],
+            "episode_ids": list(_item_ids(trace, "episodes")),
+            "procedure_ids": list(_item_ids(trace, "procedure")),
+            "first_seq": trace.pruning.first_seq,
+            "last_seq": trace.pruning.last_seq,
+            "user_seq": turn.user_seq,
+        }
+        async with self._database.transaction(tenant_id) as tx:
+            agent = await tx.one(_SQL["agent_prompt"], params)
+            items = {
+                **{row["item_id"]: _chunk(row) for row in await tx.all(_SQL["chunks_now"], params)},
+                **{row["item_id"]: _episode(row) for row in await tx.all(_SQL["episodes_now"], params)},
+                **{row["item_id"]: _procedure(row) for row in await tx.all(_SQL["procedures_now"], params)},
+            }
+            messages = await tx.all(_SQL["history_now"], params)
+        return Contents(
+            system_prompt=agent["system_prompt"] if agent else None,
+            agent_version=agent["version"] if agent else None,
+            items=items,
+            messages=[Message(**row) for row in messages],
+        )
+
+
+def _item_ids(trace: TurnTrace, section: str) -> Iterable[str]:
+    return (item.item_id for s in trace.sections if s.name == section for item in s.items)
+
+
+def _chunk(row: Row) -> Content:
+    source = chunk_source(row["file_name"], row["heading"], row["page"])
+    return Content(source, row["content"], content_hash(row["content"]))
+
+
+def _episode(row: Row) -> Content:
+    return Content(f"{row['started_at']:%Y-%m-%d}", row["summary"], content_hash(row["summary"]))
+
+
+def _procedure(row: Row) -> Content:
+    text = procedure_text(row["name"], row["description"], _STEPS.validate_python(row["steps"]))
+    return Content(row["name"], text, version_hash(row["version"]))

@@ -1,0 +1,28 @@
+"""An observer that remembers what it was told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from octopus.working.trace import StoreReport, TurnTrace
+
+
+class RecordingObserver:
+    """Implements `octopus.observer.Observer`."""
+
+    def __init__(self) -> None:
+        self.spans: list[str] = []
+        self.degraded: list[StoreReport] = []
+        self.traces: list[TurnTrace] = []
+
+    @asynccontextmanager
+    async def span(self, name: str) -> AsyncIterator[None]:
+        self.spans.append(name)
+        yield
+
+    def store_degraded(self, report: StoreReport, error: BaseException) -> None:
+        self.degraded.append(report)
+
+    def turn_ended(self, tenant_id: str, trace: TurnTrace) -> None:
+        self.traces.append(trace)
