@@ -80,12 +80,12 @@ class EpisodeWriter:
             return extract(dialogue(lines), self._count)
 
     async def _traces(self, digest: Digest, said: Sequence[Line]) -> list[Trace]:
-        limit = min(MOST_TOKENS, self._embedder.max_tokens)
+        limit = min(MOST_TOKENS, self._embedder.max_tokens - 2)  # less the marks around a text
         pieces: list[tuple[TraceKind, str, int, int]] = [("summary", digest.summary, said[0].seq, said[-1].seq)]
         pieces += [("fact", fact.statement, fact.first_seq, fact.last_seq) for fact in digest.facts]
         pieces += [
             ("passage", passage.text, passage.first_seq, passage.last_seq)
-            for passage in passages(said, self._count, limit)
+            for passage in passages(said, self._embedder.count_tokens, limit)
         ]
         vectors = await self._embedder.embed([content for _, content, _, _ in pieces])
         return [
