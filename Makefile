@@ -73,6 +73,11 @@ types: setup-dev  ## Check the types of octopus, functions and infra.local.
 sam-validate: setup-sam  ## Validate the stack's template.
 	.venv-sam/bin/sam validate --lint --region us-east-1 --template template.yaml
 
+.PHONY: sam-build
+sam-build: setup-sam  ## Build the stack for Lambda, and print the unzipped size of each function; ARCHITECTURE=x86_64.
+	.venv-sam/bin/sam build --parallel --parameter-overrides Architecture=$(or $(ARCHITECTURE),arm64)
+	$(firstword $(PYTHON)) infra/build/sizes.py
+
 .PHONY: check
 check: lint types test demo sam-validate  ## Everything that CI runs.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import py_compile
 import re
 import shutil
 import subprocess
@@ -64,7 +65,7 @@ def install(into: Path, platform: str, wanted: Callable[[str], bool]) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as lock:
         lock.write("".join(chosen))
         lock.flush()
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        command = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         command += ["--root-user-action=ignore", "--target", str(into), "--no-deps", "--no-compile"]
         command += ["--require-hashes", "--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON}"]
         command += [f"--platform={tag}" for tag in tags]
@@ -82,9 +83,9 @@ def prune(python: Path) -> None:
 
 
 def compile_all(directory: Path, mounted: str) -> None:
-    """Bytecode that is valid whatever the time stamps become in the zip file, and names the files as Lambda has them."""
+    """Bytecode that is valid whatever the time stamps in the zip file, and names the files as Lambda has them."""
     names = {"stripdir": str(directory), "prependdir": mounted}
-    unchecked = compileall.PycInvalidationMode.UNCHECKED_HASH
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     if not compileall.compile_dir(directory, quiet=1, workers=0, invalidation_mode=unchecked, **names):
         raise SystemExit(f"{directory} does not compile")
 
