@@ -8,10 +8,12 @@ import pydantic_core
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from functions.chat.lambda_context import LambdaContextMiddleware
 from functions.chat.request import turn_request
 from octopus.cloud.telemetry import logger
 from octopus.cloud.wiring import services
@@ -72,5 +74,6 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 app = Starlette(
     routes=[Route("/v1/chat", chat, methods=["POST"]), Route("/healthz", healthz)],
+    middleware=[Middleware(LambdaContextMiddleware)],
     exception_handlers={OctopusError: _on_octopus_error, HTTPException: _on_http_error},
 )

@@ -25,7 +25,11 @@ GLIBC = range(34, 16, -1)  # Amazon Linux 2023 has glibc 2.34
 
 # Packages that one function alone needs; they go with it and not into the layer.
 OWN_PACKAGES = {"ingest_document": {"pypdfium2"}}
-OWN_FILES = {"migrate": {"infra/migrations": "migrations"}, "chat": {"functions/chat/run.sh": "run.sh"}}
+OWN_FILES = {
+    "migrate": {"infra/migrations": "migrations"},
+    "chat": {"functions/chat/run.sh": "run.sh"},
+    "api": {f"functions/chat/{file}": f"functions/chat/{file}" for file in ("__init__.py", "request.py")},
+}
 
 # Services whose descriptions stay in botocore; tests/infra compares this with the clients that the code makes.
 SERVICES = {"bedrock-runtime", "events", "s3", "secretsmanager", "sqs"}
@@ -49,6 +53,7 @@ def function(name: str, into: Path, platform: str) -> None:
     shutil.copy(REPOSITORY / "functions" / "__init__.py", package)
     shutil.copytree(REPOSITORY / "functions" / name, package / name, ignore=_bytecode)
     for source, target in OWN_FILES.get(name, {}).items():
+        (into / target).parent.mkdir(exist_ok=True)
         copy = shutil.copytree if (REPOSITORY / source).is_dir() else shutil.copy
         copy(REPOSITORY / source, into / target)
     if own := OWN_PACKAGES.get(name):

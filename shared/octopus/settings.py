@@ -6,6 +6,7 @@ and the wiring (`octopus.cloud.wiring`) refuses, naming the variable, when a nee
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -34,7 +35,9 @@ class Settings(BaseSettings):
     model: str = "claude-sonnet-4-6"
     summary_model: str | None = None
     model_secret: str | None = None
-    model_token_factor: float = Field(default=1.25, ge=1, le=3, description="before any usage was seen; see TokenFactors")
+    model_token_factor: float = Field(
+        default=1.25, ge=1, le=3, description="before any usage was seen; see TokenFactors"
+    )
     model_cache_min_tokens: int = Field(default=1024, gt=0, description="the shortest prefix that the model caches")
     model_timeout_s: float = Field(default=120.0, gt=0)
     anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
@@ -73,3 +76,15 @@ class Settings(BaseSettings):
 def settings() -> Settings:
     """The settings of this execution environment."""
     return Settings()
+
+
+def continue_trace(header: str | None) -> None:
+    """Put this request's X-Ray trace where Python's runtime client puts it, and the SDK and the logger look for it.
+
+    For an app behind Lambda Web Adapter, which has no runtime client. `header` has the form
+    ``Root=1-…;Parent=…;Sampled=1``.
+    """
+    if header:
+        os.environ["_X_AMZN_TRACE_ID"] = header
+    else:
+        os.environ.pop("_X_AMZN_TRACE_ID", None)
