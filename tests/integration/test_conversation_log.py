@@ -149,7 +149,12 @@ async def test_history_is_read_only_as_far_as_the_budget_reaches(
 
     context = await load(log, scope, conversation, "next", tokens=35)
 
-    assert [m.seq for m in context.history] == [9, 10, 11, 12]  # the message that the budget cuts into is included
+    assert [m.seq for m in context.history] == [
+        9,
+        10,
+        11,
+        12,
+    ]  # the message that the budget cuts into is included
 
 
 async def test_another_users_conversation_is_not_there(log: PostgresConversationLog, scope: Scope) -> None:

@@ -33,7 +33,7 @@ from octopus.procedural.types import Guidance
 from octopus.read_phase import ReadPhase
 from octopus.recall import Query, Scope
 from octopus.semantic.types import Knowledge
-from octopus.tools.types import ToolCall, ToolSpec
+from octopus.tools.types import Occasion, ToolCall, ToolSpec
 from octopus.turn import TurnRunner
 from octopus.turn_events import MemoryAssembled, Token, ToolResulted, TurnEnd, TurnError, TurnEvent, TurnStart
 from octopus.turn_types import TurnPolicy, TurnRequest
@@ -71,7 +71,7 @@ class Tools:
     async def specs(self, scope: Scope) -> Sequence[ToolSpec]:
         return [ToolSpec("echo", "Says it again.", {"type": "object"})]
 
-    async def call(self, scope: Scope, conversation_id: UUID, call: ToolCall) -> str:
+    async def call(self, scope: Scope, occasion: Occasion, call: ToolCall) -> str:
         if self.hang:
             await asyncio.Event().wait()
         return f"echo {call.arguments['what']}"
@@ -287,7 +287,7 @@ async def test_tools_run_and_their_results_stay_with_their_calls(house: House) -
     assert house.model.requests[1].messages[-1]["content"] == messages[2].content
 
 
-async def _echo_or_fail(scope: Scope, conversation_id: UUID, call: ToolCall) -> str:
+async def _echo_or_fail(scope: Scope, occasion: Occasion, call: ToolCall) -> str:
     if "what" not in call.arguments:
         raise InvalidInput("what: is missing.")
     return str(call.arguments["what"])

@@ -60,9 +60,9 @@ class NewEpisode:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An episode that a search found. `relevant` says that it reached the bound; `cosine` is that of its best trace and
-    None where it was not compared. `matched` are the facts that reached the bound, best first; its passages where
-    neither a fact nor the summary did."""
+    """An episode that a search found. `cosine` is that of its closest trace and None where it was not compared;
+    `has_words` says that a trace has every word of the message. `relevant` says that one of the two reached the bound.
+    `matched` are the facts that did, best first; the passages that did where neither a fact nor the summary has."""
 
     episode_id: UUID
     conversation_id: UUID
@@ -70,6 +70,7 @@ class Hit:
     summary: str
     archived: bool
     cosine: float | None
+    has_words: bool
     relevant: bool
     matched: list[str]
 
@@ -95,10 +96,10 @@ class EpisodeStore(Protocol):
         ...
 
     async def best_episodes(
-        self, scope: Scope, text: str, vector: Vector, least_cosine: float, limit: int
+        self, scope: Scope, text: str, vector: Vector, *, words_cosine: float, least_cosine: float, limit: int
     ) -> list[Hit]:
-        """The relevant first, each kind by its best cosine. Relevant is an episode with a trace at `least_cosine`, or
-        with one that has every word of `text`, if these are two or more without stop words."""
+        """By their best trace, best first. A trace with every word of `text`, if these are two or more without stop
+        words, is worth `words_cosine` at least; `least_cosine` is the bound of relevance."""
         ...
 
     async def latest_episodes(self, scope: Scope, limit: int) -> list[Hit]:

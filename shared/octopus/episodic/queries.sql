@@ -50,32 +50,35 @@ values (%(tenant_id)s, %(episode_id)s, %(ordinal)s, %(agent_id)s, %(user_id)s, %
 -- best_episodes --
 -- Episodes of one user with one agent by their best trace: an exact scan of that scope
 with query as (
-  select words, numnode(words) > 1 as has_words
+  select words, numnode(words) > 1 as is_telling
   from plainto_tsquery('english', %(text)s) as words
-), traces as (
+), compared as (
   select f.episode_id, f.kind, f.content, 1 - (f.embedding <=> %(vector)s) as cosine,
-         query.has_words and f.lexemes @@ query.words as has_words
+         query.is_telling and f.lexemes @@ query.words as has_words
   from episode_facts f, query
   where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
     and f.space_id = %(space_id)s
+), traces as (
+  select *, case when has_words then greatest(cosine, %(words_cosine)s) else cosine end as score
+  from compared
 ), best as (
-  select episode_id, max(cosine) as cosine, bool_or(cosine >= %(least_cosine)s or has_words) as relevant
+  select episode_id, max(score) as score, max(cosine) as cosine, bool_or(has_words) as has_words
   from traces
   group by episode_id
-  order by relevant desc, cosine desc, episode_id
+  order by score desc, cosine desc, episode_id
   limit %(limit)s
 )
 select e.episode_id, e.conversation_id, e.started_at, e.summary, e.archived_at is not null as archived,
-       best.cosine, best.relevant, matched.kind, matched.content
+       best.cosine, best.has_words, best.score >= %(least_cosine)s as relevant, matched.kind, matched.content
 from best
 join episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = best.episode_id
 left join lateral (
-  select t.kind, t.content, t.cosine from traces t
-  where t.episode_id = best.episode_id and (t.cosine >= %(least_cosine)s or t.has_words)
-  order by t.cosine desc
+  select t.kind, t.content, t.score from traces t
+  where t.episode_id = best.episode_id and t.score >= %(least_cosine)s
+  order by t.score desc
   limit %(matches)s
 ) as matched on true
-order by best.relevant desc, best.cosine desc, best.episode_id, matched.cosine desc
+order by best.score desc, best.cosine desc, best.episode_id, matched.score desc
 
 -- latest_episodes --
 -- Episodes of one user with one agent, latest end first

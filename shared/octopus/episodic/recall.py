@@ -13,6 +13,8 @@ from octopus.relevance import Calibration
 
 LATEST_IN_BOTH = 2  # mode `both` always brings the last two sessions: reference system, EpisodicRecallConfig
 NEAR_MISSES = 3
+# What a trace is worth that has every word of the message, two at least: names and numbers that a vector blurs.
+WORDS_RELEVANCE = 0.9
 
 
 class EpisodicRecall:
@@ -25,8 +27,8 @@ class EpisodicRecall:
     async def recall(self, scope: Scope, query: Query, config: MemoryConfig) -> Recollection:
         """Episodes by rank: the relevant ones best first, then (modes `recency` and `both`) the latest, none twice.
 
-        An episode is as relevant as the best of its summary, facts and passages. It needs `episodic_min_score`, or one
-        of them that has every word of the message. Raises `Unavailable`.
+        An episode is as relevant as the best of its summary, facts and passages, by vector or by words, and needs
+        `episodic_min_score`. Raises `Unavailable`.
         """
         mode = config.episodic_recall_mode
         best = [] if mode == "recency" else await self._best(scope, query, config)
@@ -44,10 +46,15 @@ class EpisodicRecall:
         )
 
     async def _best(self, scope: Scope, query: Query, config: MemoryConfig) -> list[Hit]:
-        bound = self._embedder.calibration.cosine(config.episodic_min_score)
-        vector = await query.vector()
-        limit = config.episodic_top_k + LATEST_IN_BOTH + NEAR_MISSES
-        return await self._store.best_episodes(scope, query.text, vector, bound, limit)
+        calibration = self._embedder.calibration
+        return await self._store.best_episodes(
+            scope,
+            query.text,
+            await query.vector(),
+            words_cosine=calibration.cosine(WORDS_RELEVANCE),
+            least_cosine=calibration.cosine(config.episodic_min_score),
+            limit=config.episodic_top_k + LATEST_IN_BOTH + NEAR_MISSES,
+        )
 
 
 def _ranked(hits: Iterable[Hit], calibration: Calibration) -> list[RecalledEpisode]:
@@ -59,7 +66,13 @@ def _ranked(hits: Iterable[Hit], calibration: Calibration) -> list[RecalledEpiso
             summary=hit.summary,
             matched=hit.matched,
             archived=hit.archived,
-            score=Score(rank, hit.cosine, None if hit.cosine is None else calibration.relevance(hit.cosine)),
+            score=Score(rank, hit.cosine, _relevance(hit, calibration)),
         )
         for rank, hit in enumerate(hits, start=1)
     ]
+
+
+def _relevance(hit: Hit, calibration: Calibration) -> float | None:
+    if hit.cosine is None:
+        return None
+    return max(calibration.relevance(hit.cosine), WORDS_RELEVANCE if hit.has_words else 0.0)

@@ -87,12 +87,13 @@ class PostgresEpisodeStore:
         return True
 
     async def best_episodes(
-        self, scope: Scope, text: str, vector: Vector, least_cosine: float, limit: int
+        self, scope: Scope, text: str, vector: Vector, *, words_cosine: float, least_cosine: float, limit: int
     ) -> list[Hit]:
         params = {
             **_of(scope),
             "text": text,
             "vector": PgVector(vector),
+            "words_cosine": words_cosine,
             "least_cosine": least_cosine,
             "limit": limit,
             "space_id": await self._space.id(),
@@ -103,7 +104,7 @@ class PostgresEpisodeStore:
 
     async def latest_episodes(self, scope: Scope, limit: int) -> list[Hit]:
         rows = await self._database.all(scope.tenant_id, _SQL["latest_episodes"], {**_of(scope), "limit": limit})
-        return [Hit(**row, cosine=None, relevant=False, matched=[]) for row in rows]
+        return [Hit(**row, cosine=None, has_words=False, relevant=False, matched=[]) for row in rows]
 
     async def list_episodes(
         self, tenant_id: str, user_id: str | None, agent_id: UUID | None, before: Place | None, limit: int
@@ -147,6 +148,7 @@ def _hit(rows: list[Row]) -> Hit:
         summary=first["summary"],
         archived=first["archived"],
         cosine=first["cosine"],
+        has_words=first["has_words"],
         relevant=first["relevant"],
         matched=_matched((row["kind"], row["content"]) for row in rows if row["kind"]),
     )

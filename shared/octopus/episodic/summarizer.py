@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Annotated, TypeVar
@@ -83,7 +84,8 @@ class Summarizer:
         if len({line.seq for line in said}) <= SHORT_SESSION:
             return verbatim(said, self._count)
         try:
-            memories = [await self._memory(part) for part in parts(lines, self._count, self._part_tokens)]
+            cut = parts(lines, self._count, self._part_tokens)
+            memories = await asyncio.gather(*(self._memory(part) for part in cut))
             summary = memories[0].summary if len(memories) == 1 else await self._joined(memories)
         except ModelReplyInvalid:
             log.warning("the summary does not validate; the session is remembered by extract")
