@@ -17,6 +17,8 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import Response
 
+from infra.local.environment import ACCOUNT
+
 TEXT_TYPES = ("text/", "application/json", "application/problem+json", "application/xml", "application/javascript")
 
 
@@ -67,7 +69,7 @@ def _context(request: Request) -> dict[str, Any]:
     now = datetime.now(UTC)
     host = request.url.hostname or ""
     return {
-        "accountId": "123456789012",
+        "accountId": ACCOUNT,
         "apiId": "local",
         "domainName": host,
         "domainPrefix": host.partition(".")[0],

@@ -13,11 +13,10 @@ from typing import Any
 
 import boto3
 
-from infra.local.environment import BUCKET, EVENT_BUS, MODEL_SECRET
+from infra.local.environment import BUCKET, EVENT_BUS, INGEST, MODEL_SECRET, REMOVE, SESSION_ENDED
 from infra.local.mirror import Mirror
 
 EVENT_SOURCE = "octopus"
-INGEST, REMOVE, SESSION_ENDED = "octopus-ingest", "octopus-remove", "octopus-session-ended"
 RECEIVES = 3  # of a message before it goes to the dead-letter queue
 VISIBILITY_SECONDS = 120  # in which the worker must finish a message
 

@@ -28,15 +28,21 @@ class Turn:
     context: dict[str, Any]
 
 
+def token(address: str, tenant: str, user: str, groups: Sequence[str] = ()) -> str:
+    """A bearer token from the local issuer; `groups` give roles."""
+    who = {"tenant_id": tenant, "sub": user, "groups": list(groups)}
+    answer = httpx2.post(f"{address}/issuer/token", json=who, timeout=TIMEOUT_S, trust_env=False)
+    signed: str = _checked(answer)["access_token"]
+    return signed
+
+
 class Client:
-    """One user of one tenant, signed in at the local issuer."""
+    """One user of one tenant, signed in at the local issuer. No proxy of the caller's environment is used."""
 
     def __init__(self, address: str, tenant: str, user: str, groups: Sequence[str] = ()) -> None:
         self.user = user
-        self._http = httpx2.Client(base_url=address, timeout=TIMEOUT_S)
-        answer = self._http.post("/issuer/token", json={"tenant_id": tenant, "sub": user, "groups": list(groups)})
-        token = _checked(answer)["access_token"]
-        self._http.headers["Authorization"] = f"Bearer {token}"
+        headers = {"Authorization": f"Bearer {token(address, tenant, user, groups)}"}
+        self._http = httpx2.Client(base_url=address, headers=headers, timeout=TIMEOUT_S, trust_env=False)
 
     def get(self, path: str) -> Any:
         return _checked(self._http.get(path))
@@ -56,9 +62,8 @@ class Client:
             {"file_name": file_name, "media_type": media_type, "size_bytes": len(content)},
         )
         form = announced["upload"]
-        answer = httpx2.post(
-            form["url"], data=form["fields"], files={"file": (file_name, content, media_type)}, timeout=TIMEOUT_S
-        )
+        file = {"file": (file_name, content, media_type)}
+        answer = httpx2.post(form["url"], data=form["fields"], files=file, timeout=TIMEOUT_S, trust_env=False)
         if answer.status_code >= 300:
             raise ClientFailed(f"The bucket refused {file_name} ({answer.status_code}): {answer.text[:200]}")
         document: dict[str, Any] = announced["document"]

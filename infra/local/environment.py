@@ -11,9 +11,12 @@ from pathlib import Path
 from infra.local.processes import CHECKOUT
 
 REGION = "us-east-1"
+ACCOUNT = "123456789012"  # moto's
 BUCKET = "octopus-documents"
+INGEST, REMOVE, SESSION_ENDED = "octopus-ingest", "octopus-remove", "octopus-session-ended"  # queues
 EVENT_BUS = "octopus"
 MODEL_SECRET = "octopus/anthropic"  # noqa: S105
+MIGRATIONS = CHECKOUT / "infra" / "migrations"
 AUDIENCE = "octopus"
 OFFLINE_KEY = "offline"
 
@@ -54,11 +57,11 @@ def child_environment(places: Places, user: Mapping[str, str]) -> dict[str, str]
         "OCTOPUS_OWNER_DATABASE_URL": places.owner_dsn,
         "OCTOPUS_SWEEP_DATABASE_URL": places.sweep_dsn,
         "OCTOPUS_DATABASE_AUTH": "url",
-        "OCTOPUS_MIGRATIONS_DIR": str(CHECKOUT / "infra" / "migrations"),
+        "OCTOPUS_MIGRATIONS_DIR": str(MIGRATIONS),
         "OCTOPUS_EMBEDDINGS": "minilm",
         "OCTOPUS_BUCKET": BUCKET,
+        "OCTOPUS_INGEST_QUEUE_URL": f"{places.aws}/{ACCOUNT}/{INGEST}",
         "OCTOPUS_EVENT_BUS": EVENT_BUS,
-        "OCTOPUS_INGEST_QUEUE_URL": f"{places.aws}/123456789012/octopus-ingest",
         "OCTOPUS_MODEL_PROVIDER": "anthropic",
         "OCTOPUS_MODEL_SECRET": MODEL_SECRET,
         "OCTOPUS_JWT_ISSUER": f"{places.address}/issuer",

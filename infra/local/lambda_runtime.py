@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from infra.local.environment import REGION
+from infra.local.environment import ACCOUNT, REGION
 
-ACCOUNT = "123456789012"
 TIMEOUT_SECONDS = 30
 
 

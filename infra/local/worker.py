@@ -24,9 +24,8 @@ from urllib.parse import unquote_plus
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local.aws import INGEST, REMOVE, SESSION_ENDED
-from infra.local.environment import REGION
-from infra.local.lambda_runtime import ACCOUNT, initialize, invoke
+from infra.local.environment import ACCOUNT, INGEST, REGION, REMOVE, SESSION_ENDED
+from infra.local.lambda_runtime import initialize, invoke
 from infra.local.mirror import Mirror
 
 SWEEP_SECONDS = 60.0

@@ -9,8 +9,7 @@ import boto3
 import httpx2
 import pytest
 
-from infra.local.aws import INGEST, REMOVE, SESSION_ENDED
-from infra.local.environment import BUCKET, EVENT_BUS, MODEL_SECRET
+from infra.local.environment import BUCKET, EVENT_BUS, INGEST, MODEL_SECRET, REMOVE, SESSION_ENDED
 from infra.local.mirror import Mirror
 from tests.local.aws import ORIGIN, Aws
 

@@ -24,6 +24,7 @@ Step 2: (Optional) Look the vendor up. [Only if: it may exist]
   → Use tool: vendor_lookup
 
 [Retrieved Knowledge]
+Passages quoted from documents, to answer questions about leave and lunch.
 Source: hr-policy.md
 # Leave
 Annual leave entitlement is 25 days
@@ -34,7 +35,9 @@ Lunch is served from noon.
 ---
 
 [Past Conversation Context]
-2025-03-14: The user prefers leave in June.
+Relevant past conversations with this user, oldest first.
+- 2025-03-14: The user wants to travel. The user prefers leave in June.
+  • The user's dog is called Rex.
 """
 LOOKUP = {
     "name": "vendor_lookup",
@@ -51,12 +54,13 @@ EPISODE = {
                 "type": "object",
                 "properties": {
                     "position": {"type": "integer", "minimum": 1, "maximum": 8},
+                    "messages": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
                     "text": {"type": "string", "minLength": 1, "maxLength": 60},
                     "kind": {"enum": ["preference", "event"]},
                     "certain": {"type": "boolean"},
                     "note": {"anyOf": [{"type": "null"}, {"type": "string"}]},
                 },
-                "required": ["position", "text", "kind", "certain", "note"],
+                "required": ["position", "messages", "text", "kind", "certain", "note"],
                 "additionalProperties": False,
             }
         },
@@ -113,7 +117,7 @@ async def test_it_quotes_the_sentence_closest_to_the_question_from_each_memory(
     answer = text(await ask(client, "How many days of annual leave may I take in June?", system=PROMPT))
     assert answer.startswith("(offline model) ")
     assert "hr-policy.md says: “Annual leave entitlement is 25 days per calendar year.”" in answer
-    assert "From a past conversation: “2025-03-14: The user prefers leave in June.”" in answer
+    assert "From a past conversation on 2025-03-14: “The user prefers leave in June.”" in answer
     assert "procedure onboard_vendor applies. Step 1: Ask for the vendor's name. Step 2: (Optional)" in answer
     assert "Lunch" not in answer
 
@@ -130,13 +134,18 @@ async def test_it_quotes_sections_wherever_they_stand(client: AsyncAnthropic) ->
     assert "canteen.pdf says: “Lunch is served from noon.”" in text(await ask(client, "", messages=messages))
 
 
+async def test_it_quotes_a_remembered_fact_with_the_date_of_its_session(client: AsyncAnthropic) -> None:
+    answer = text(await ask(client, "What is my dog called?", system=PROMPT))
+    assert "From a past conversation on 2025-03-14: “The user's dog is called Rex.”" in answer
+
+
 async def test_it_quotes_what_the_user_said_earlier(client: AsyncAnthropic) -> None:
     messages = [
         {"role": "user", "content": "My office is in Bern."},
         {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": "Where is my office?"},
     ]
-    assert "Earlier you said: “My office is in Bern.”" in text(await ask(client, "", messages=messages))
+    assert "Earlier in this conversation: “My office is in Bern.”" in text(await ask(client, "", messages=messages))
 
 
 @pytest.mark.parametrize("system", ["You are Aria.", PROMPT.replace("[Procedure", "Procedure")])
@@ -214,16 +223,25 @@ async def test_it_calls_no_tool_unasked(client: AsyncAnthropic) -> None:
 
 
 async def test_forced_arguments_satisfy_the_schema_and_come_from_the_user(client: AsyncAnthropic) -> None:
-    transcript = "Summarize:\nUser: I live in Bern. How are you?\nAssistant: Fine.\nUser: My team has nine people."
+    transcript = (
+        "<transcript>\nUser [3, Friday 2026-11-20]: I live in Bern. How are you?\nAssistant [4, Friday]: Fine.\n"
+        "User [7, Friday 2026-11-20]: My team\n  has nine people.\n</transcript>"
+    )
     choice = {"type": "tool", "name": "episode"}
     episode = arguments(await ask(client, transcript, tools=[LOOKUP, EPISODE], tool_choice=choice))
     jsonschema.validate(episode, EPISODE["input_schema"])  # type: ignore[arg-type]
-    assert [(fact["position"], fact["text"]) for fact in episode["key_facts"]] == [
-        (1, "I live in Bern."),
-        (2, "My team has nine people."),
+    assert [(fact["messages"], fact["text"]) for fact in episode["key_facts"]] == [
+        ([3], "I live in Bern."),
+        ([7], "My team has nine people."),
     ]
     assert "I live in Bern." in episode["summary"]
     assert "Fine" not in str(episode)
+
+
+async def test_a_summary_that_is_extended_keeps_what_it_had(client: AsyncAnthropic) -> None:
+    asked = "Summary so far:\nThe user lives in Bern.\n\nNew part:\nuser: My team has nine people.\nassistant: Good."
+    episode = arguments(await ask(client, asked, tools=[EPISODE], tool_choice={"type": "any"}))
+    assert "The user lives in Bern. My team has nine people." in episode["summary"]
 
 
 async def test_structured_output_is_json_of_the_schema(client: AsyncAnthropic) -> None:

@@ -13,8 +13,7 @@ import boto3
 import pytest
 
 from infra.local import worker as worker_module
-from infra.local.aws import INGEST, SESSION_ENDED
-from infra.local.environment import BUCKET, EVENT_BUS
+from infra.local.environment import BUCKET, EVENT_BUS, INGEST, SESSION_ENDED
 from infra.local.mirror import Mirror
 from infra.local.worker import Worker
 from tests.local.aws import Aws

@@ -121,8 +121,8 @@ def _quoted(body: Json) -> str:
 def _told(quote: Quote) -> str:
     match quote.kind:
         case "knowledge":
-            return f"{quote.source or 'A document'} says: “{quote.text}”"
+            return f"{quote.source} says: “{quote.text}”"
         case "episode":
-            return f"From a past conversation: “{quote.text}”"
+            return f"From a past conversation on {quote.source}: “{quote.text}”"
         case _:
-            return f"Earlier you said: “{quote.text}”"
+            return f"Earlier in this conversation: “{quote.text}”"

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.local.offline_model.request import Json, blocks, text_of
+from infra.local.offline_model.request import Json, blocks
 
 Kind = Literal["procedure", "knowledge", "episode", "history"]
 
-HEADER = re.compile(r"^\[(?:Procedure: (?P<name>[^\]]+)|(?P<kind>Retrieved Knowledge|Past Conversation Context))\]")
+HEADER = re.compile(
+    r"^\[(?:Procedure: (?P<name>[^\]]+)|(?P<kind>Retrieved Knowledge|Past Conversation Context))\]", re.MULTILINE
+)
+SUMMARY = re.compile(r"^\[Earlier conversation summary\]: ")
 SOURCE = re.compile(r"^Source: *(.+)$")
-MARKUP = re.compile(r"^(?:-{3,}|</?[\w-]+[^>]*>|\[/?[A-Z][^\]]*\])$")  # separators, and fences around retrieved text
+RULE = "---"
 STEP = re.compile(r"^Step \d+:|^→")
+EPISODE = re.compile(r"^(?:- )?(\d{4}-\d\d-\d\d): (.+)$|^• (.+)$")
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\w\"'“(*])")
 LIST_ITEM = re.compile(r"^(?:[-*#|>]|\d+[.)]) *")
 WORD = re.compile(r"\w+")
@@ -60,24 +64,21 @@ def sentences(text: str) -> list[str]:
 
 def question(messages: list[Json]) -> str:
     """The last text block of the last message: what the user asks."""
-    texts = [block["text"] for block in blocks(messages[-1]["content"]) if block["type"] == "text"]
-    return texts[-1] if texts else ""
+    return (_texts(messages[-1]) or [""])[-1]
 
 
 def quotes(body: Json) -> Iterator[Quote]:
     """Everything quotable in a request, in its order: memory sections wherever they stand, then what the user
     said earlier in this conversation."""
-    messages = body["messages"]
-    last = question(messages)
     texts = [block["text"] for block in blocks(body.get("system") or []) if block["type"] == "text"]
-    for message in messages:
-        texts += [text for block in blocks(message["content"]) if (text := block.get("text")) and text is not last]
     for text in texts:
         yield from _sections(text)
-    for message in messages[:-1]:
-        said = text_of(message["content"])
-        if message["role"] == "user" and not any(map(HEADER.match, said.splitlines())):
-            yield from (Quote("history", "", sentence) for sentence in sentences(said))
+    said = [text for message in body["messages"] if message["role"] == "user" for text in _texts(message)]
+    for text in said[:-1]:
+        if HEADER.search(text):
+            yield from _sections(text)
+        else:
+            yield from (Quote("history", "", sentence) for sentence in sentences(SUMMARY.sub("", text)))
 
 
 def closest(candidates: Iterable[Quote], asked: str, *, most: int) -> list[Quote]:
@@ -91,25 +92,28 @@ def closest(candidates: Iterable[Quote], asked: str, *, most: int) -> list[Quote
     return [quote for _, quote in ranked[:most]]
 
 
+def _texts(message: Json) -> list[str]:
+    return [block["text"] for block in blocks(message["content"]) if block["type"] == "text"]
+
+
 def _sections(text: str) -> Iterator[Quote]:
     kind: Kind | None = None
-    source, prose = "", ""
-    for line in [*text.splitlines(), "---"]:
-        line = line.strip()
-        header, named = HEADER.match(line), SOURCE.match(line)
-        if header or named or MARKUP.match(line):
-            if kind == "knowledge":
-                yield from (Quote(kind, source, sentence) for sentence in sentences(prose))
+    source = prose = ""
+    for line in [*map(str.strip, text.splitlines()), RULE]:
+        header, named, episode = HEADER.match(line), SOURCE.match(line), EPISODE.match(line)
+        if (header or named or line == RULE) and kind == "knowledge" and source:
+            yield from (Quote(kind, source, sentence) for sentence in sentences(prose))
             prose = ""
         if header:
             kind = "procedure" if header["name"] else KINDS[header["kind"]]
             source = header["name"] or ""
         elif named and kind == "knowledge":
-            source = named[1]
+            source, prose = named[1], ""
         elif kind == "knowledge":
             prose += line + "\n"
-        elif line and kind == "episode" and not MARKUP.match(line):
-            yield Quote(kind, source, line.removeprefix("- "))
+        elif kind == "episode" and episode:
+            source = episode[1] or source
+            yield from (Quote(kind, source, sentence) for sentence in sentences(episode[2] or episode[3]))
         elif kind == "procedure" and STEP.match(line):
             yield Quote(kind, source, line)
 
