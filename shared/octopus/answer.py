@@ -24,7 +24,7 @@ from octopus.observer import Observer
 from octopus.text import made_storable
 from octopus.tools.loop import run_calls
 from octopus.tools.ports import ToolBox
-from octopus.tools.types import ToolCall
+from octopus.tools.types import Occasion, ToolCall
 from octopus.turn_events import (
     MemoryAssembled,
     MemorySection,
@@ -216,10 +216,12 @@ class _Answering:
     async def _run_tools(self, calls: list[Block]) -> list[Block]:
         for call in calls:
             self._emit(ToolCalled(call["id"], call["name"]))
+        turn = self._turn
+        followed = turn.given.guidance.match
         outcomes = await run_calls(
             self._phase.toolbox,
-            self._turn.scope,
-            self._turn.conversation_id,
+            turn.scope,
+            Occasion(turn.conversation_id, turn.turn_id, followed.procedure if followed else None),
             [ToolCall(call["id"], call["name"], call["input"]) for call in calls],
         )
         for outcome in outcomes:

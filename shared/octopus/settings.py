@@ -57,6 +57,12 @@ class Settings(BaseSettings):
     chunk_tokens: int = Field(default=512, ge=32, le=8_192, description="less where the embedding model sees less")
     chunk_overlap_tokens: int = Field(default=64, ge=0, le=4_096)
 
+    # Tools: which functions and hosts they may call, and where their secrets are (prefix/tenant/name).
+    tool_function_prefix: str = "octopus-tool-"
+    tool_hosts: list[str] = Field(default=[], description="name, name:port or *.parent; a JSON list in the environment")
+    tool_secrets_prefix: str = "octopus/tools"
+    tool_result_max_tokens: int = Field(default=2_000, ge=50, le=100_000)
+
     # Identity: any OIDC issuer.
     jwt_issuer: str | None = None
     jwt_audience: str | None = None

@@ -24,6 +24,7 @@ from octopus.cloud.objects import S3Objects
 from octopus.cloud.observer import PowertoolsObserver
 from octopus.cloud.secrets import secret_string
 from octopus.cloud.tokens import count_tokens
+from octopus.cloud.tool_targets import ToolEndpoints
 from octopus.conversations.session_store import PostgresSessionStore
 from octopus.conversations.sessions import Sessions
 from octopus.conversations.store import PostgresConversationLog
@@ -37,11 +38,11 @@ from octopus.episodic.store import PostgresEpisodeStore
 from octopus.episodic.summarizer import Summarizer
 from octopus.errors import OctopusError
 from octopus.identity import TokenVerifier
-from octopus.read_phase import ReadPhase
 from octopus.procedural.library import ProcedureLibrary
 from octopus.procedural.recall import ProcedureRecall
 from octopus.procedural.store import PostgresProcedureStore
 from octopus.procedural.trial import ProcedureTrial
+from octopus.read_phase import ReadPhase
 from octopus.semantic.chunking import Chunker, share_of
 from octopus.semantic.extract.reader import FileReader
 from octopus.semantic.ingest import IngestDocument
@@ -50,6 +51,10 @@ from octopus.semantic.recall import KnowledgeRecall
 from octopus.semantic.remove import RemoveDocument
 from octopus.semantic.store import PostgresKnowledgeStore
 from octopus.settings import Settings, settings
+from octopus.tools.builtin import BuiltIn, close_session, search_knowledge
+from octopus.tools.registry import ToolRegistry
+from octopus.tools.store import PostgresToolStore
+from octopus.tools.toolbox import AgentToolBox
 from octopus.turn import TurnRunner
 from octopus.turn_types import TurnPolicy
 from octopus.working.folding import Folding
@@ -269,6 +274,43 @@ class Services:
     @cached_property
     def procedure_trial(self) -> ProcedureTrial:
         return ProcedureTrial(self.procedure_store, self.embedder, self.guidance, self.agents)
+
+    # Tools
+
+    @cached_property
+    def tool_store(self) -> PostgresToolStore:
+        return PostgresToolStore(self.database)
+
+    @cached_property
+    def tool_endpoints(self) -> ToolEndpoints:
+        return ToolEndpoints(
+            function_prefix=self.settings.tool_function_prefix,
+            hosts=self.settings.tool_hosts,
+            secrets_prefix=self.settings.tool_secrets_prefix,
+        )
+
+    @cached_property
+    def built_in_tools(self) -> list[BuiltIn]:
+        agents = PostgresAgentStore(self.database)
+        return [
+            search_knowledge(self.knowledge, agents, self.embedder),
+            close_session(self.sessions.request_end),
+        ]
+
+    @cached_property
+    def toolbox(self) -> AgentToolBox:
+        return AgentToolBox(
+            self.built_in_tools,
+            self.tool_store,
+            self.tool_endpoints,
+            count_tokens,
+            result_max_tokens=self.settings.tool_result_max_tokens,
+        )
+
+    @cached_property
+    def tools(self) -> ToolRegistry:
+        reserved = {tool.spec.name for tool in self.built_in_tools}
+        return ToolRegistry(self.tool_store, self.tool_endpoints, self.agents, reserved)
 
 
 def _needed(value: T | None, variable: str) -> T:

@@ -25,17 +25,28 @@ Priority = Annotated[int, Field(ge=-1_000, le=1_000)]
 
 
 class StepDraft(BaseModel):
-    """A step; its place in the list is its number. `{{name}}` stands for a value that the conversation gives."""
+    """A step. `{{name}}` stands for a value that the conversation gives.
+
+    Steps are followed by `order`, which may be left out of all of them if they are in order already.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
+    order: int | None = None
     instruction: Text
     tool_name: ToolName | None = None
     condition: Text | None = None
     is_optional: bool = False
 
 
-Steps = Annotated[list[StepDraft], Field(min_length=1, max_length=100)]
+def _in_order(steps: list[StepDraft]) -> list[StepDraft]:
+    orders = [step.order for step in steps if step.order is not None]
+    if orders and len(set(orders)) < len(steps):
+        raise ValueError("give every step an order of its own, or none of them")
+    return sorted(steps, key=lambda step: step.order or 0)
+
+
+Steps = Annotated[list[StepDraft], Field(min_length=1, max_length=100), AfterValidator(_in_order)]
 Phrases = Annotated[list[Line], Field(max_length=50)]
 
 
@@ -85,8 +96,8 @@ class ProcedureChanges(BaseModel):
 
 
 def numbered(steps: list[StepDraft]) -> list[Step]:
-    """Steps in their order, counted from 1."""
-    return [Step(order=order, **step.model_dump()) for order, step in enumerate(steps, start=1)]
+    """Steps as they are kept, counted from 1."""
+    return [Step(order=n, **step.model_dump(exclude={"order"})) for n, step in enumerate(steps, start=1)]
 
 
 def embedded_texts(procedure: Procedure) -> list[str]:
