@@ -95,7 +95,6 @@ def _stack(state: State, *, fresh: bool = False) -> Iterator[tuple[Stack, Runnin
         signal.signal(number, signal.default_int_handler)
     stack = Stack(state, os.environ)
     try:
-        print("Starting Octopus")
         yield stack, stack.start(fresh=fresh)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -81,10 +81,10 @@ def wait_for(url: str, child: subprocess.Popen[bytes], log: Path, *, seconds: fl
     deadline, direct = time.monotonic() + seconds, build_opener(ProxyHandler({}))
     while time.monotonic() < deadline:
         if child.poll() is not None:
-            raise ProcessFailed(f"It ended with exit code {child.returncode} while starting; see {log}.")
+            raise ProcessFailed(f"{log.stem} has ended with exit code {child.returncode} while starting; see {log}.")
         try:
             with direct.open(url, timeout=seconds):
                 return
         except (URLError, ConnectionError):
             time.sleep(0.02)
-    raise ProcessFailed(f"It did not answer within {seconds:.0f} s; see {log}.")
+    raise ProcessFailed(f"{log.stem} has not answered within {seconds:.0f} s; see {log}.")

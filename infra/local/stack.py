@@ -45,6 +45,7 @@ class Stack:
         """
         self._state.acquire(fresh=fresh)
         self._refuse_busy_port()
+        print("Starting Octopus")
         with step("PostgreSQL 16 with pgvector"):
             self._postgres.start()
             self._children["postgres"] = self._postgres.process
@@ -158,9 +159,12 @@ def step(name: str) -> Iterator[None]:
 
 
 def _migrate(dsn: str) -> None:
-    from octopus.cloud.migrations import migrate  # psycopg takes a while to import
+    from octopus.cloud.migrations import MigrationRefused, migrate  # psycopg takes a while to import
 
-    asyncio.run(migrate(dsn, MIGRATIONS))
+    try:
+        asyncio.run(migrate(dsn, MIGRATIONS))
+    except MigrationRefused as error:
+        raise StackFailed(f"{error} Or start over: `make run FRESH=1` forgets the data.") from error
 
 
 def _port(text: str) -> int:

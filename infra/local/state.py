@@ -53,7 +53,7 @@ class State:
     def acquire(self, *, fresh: bool) -> None:
         """Take the lock, and make the directory ready; `fresh` forgets what was in it. Raises
         `AlreadyRunning`."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = self._lock_file.open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

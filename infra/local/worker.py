@@ -190,12 +190,14 @@ def _changes(notification: Event) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.basicConfig(format="%(asctime)s %(message)s")
     for function in (*(source.function for source in SOURCES), "sweep"):
         initialize(function)
     worker = Worker(invoke, Mirror(Path(os.environ["OCTOPUS_LOCAL_STATE"])))
     signal.signal(signal.SIGTERM, worker.stop)
     worker.run()
+    logging.shutdown()
+    os._exit(0)  # as on Lambda, the functions' pools and event loop end with the process and not before
 
 
 if __name__ == "__main__":
