@@ -85,6 +85,10 @@ class Console:
         self.say(text)
         self.until(lambda: len(self.all(".turn")) == turns + 1 and self.find("#send").is_displayed())
 
+    def click(self, selector: str) -> None:
+        """Click it, once it stands still."""
+        self.until(lambda: self.find(selector).click() or True)  # type: ignore[func-returns-value]
+
     def press(self, *keys: str) -> None:
         self.driver.switch_to.active_element.send_keys(*keys)
 

@@ -45,6 +45,7 @@ class FakeOctopus:
         self.url = ""
         self.chats: list[dict[str, Any]] = []
         self.logs: dict[str, list[dict[str, Any]]] = {}
+        self.places: dict[str, str] = {}  # the conversation of each message
         self.ended: set[str] = set()
         self.documents: list[dict[str, Any]] = []
         self.uploads: list[bytes] = []
@@ -112,13 +113,17 @@ class FakeOctopus:
         self.chats.append(asked)
         if asked["message"] == "conflict":
             return _problem(409, "Another turn of this conversation is being answered.", retryable=True, retry_after=2)
-        conversation = asked.get("conversation_id") or f"c0000000-0000-4000-8000-{len(self.logs):012}"
-        first_try = [chat["message_id"] for chat in self.chats].count(asked["message_id"]) == 1
+        first_try = asked["message_id"] not in self.places
+        begun = asked.get("conversation_id") or f"c0000000-0000-4000-8000-{len(self.logs):012}"
+        conversation = self.places.setdefault(asked["message_id"], begun)
         return StreamingResponse(self._turn(conversation, asked["message"], first_try), media_type="text/event-stream")
 
     async def _turn(self, conversation: str, message: str, first_try: bool) -> AsyncIterator[str]:
         log = self.logs.setdefault(conversation, [])
-        turn = f"t0000000-0000-4000-8000-{len(log) // 2 + 1:012}"
+        if first_try:
+            turn = f"t0000000-0000-4000-8000-{len({line['turn_id'] for line in log}) + 1:012}"
+            log.append(_message(turn, "user", message, len(log) + 1))
+        turn = log[-1]["turn_id"]
         yield ": keep-alive\n\n"
         start: dict[str, Any] = {"turn_id": turn, "conversation_id": conversation}
         if message == "again":
@@ -135,7 +140,7 @@ class FakeOctopus:
         except asyncio.CancelledError:
             self.abandoned.set()
             raise
-        log += [_message(turn, "user", message, len(log) + 1), _message(turn, "assistant", spoken, len(log) + 2)]
+        log.append(_message(turn, "assistant", spoken, len(log) + 1))
         usage = {"input_tokens": 900, "output_tokens": 80}
         yield _event("turn_end", message_id="m", stop_reason="end_turn", usage=usage, elapsed_ms=1234.5)
 

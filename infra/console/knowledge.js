@@ -1,0 +1,116 @@
+/** The agent's documents: upload, status, reindex, delete. */
+
+import { confirmed } from "./confirm.js";
+import { byId, el, redraw } from "./dom.js";
+import { count, size, when, words } from "./format.js";
+
+const POLL_MS = 1000; // while a document is on its way
+const POLL_MAX_MS = 10_000;
+
+export class Knowledge {
+  #loads = 0;
+  #timer = 0;
+
+  /** @param {import("./api.js").Api} api @param {import("./place.js").Place} place */
+  constructor(api, place) {
+    this.api = api;
+    this.place = place;
+    this.rows = byId("documents");
+    this.status = byId("knowledge-status");
+    this.input = byId("files");
+    const zone = byId("drop");
+    this.input.addEventListener("change", () => this.#uploadAll());
+    for (const name of ["dragover", "dragleave", "drop"]) {
+      zone.addEventListener(name, (/** @type {DragEvent} */ event) => {
+        event.preventDefault();
+        zone.classList.toggle("over", name === "dragover");
+        if (name === "drop") this.#uploadAll(event.dataTransfer?.files);
+      });
+    }
+    place.addEventListener("change", () => this.load());
+  }
+
+  get #path() {
+    return `/agents/${this.place.agent}/documents`;
+  }
+
+  /** @param {number} [wait] ms until the next look at unfinished documents; grows while nothing changes */
+  async load(wait = POLL_MS) {
+    clearTimeout(this.#timer);
+    const load = ++this.#loads;
+    const mayWrite = this.api.session.roles.has("OctopusAdmin");
+    byId("drop").hidden = !mayWrite;
+    byId("knowledge-needs-admin").hidden = mayWrite;
+    if (this.place.view !== "knowledge" || !this.place.agent) return;
+    try {
+      const { items } = await this.api.get(this.#path);
+      if (load !== this.#loads) return;
+      redraw(this.rows, items.map((/** @type {any} */ document) => this.#row(document, mayWrite)),
+        !items.length && el("tr", {}, el("td", { colspan: 6, class: "empty" }, "No documents yet.")));
+      if (items.some((/** @type {any} */ { status }) => status === "pending" || status === "indexing")) {
+        this.#timer = setTimeout(() => this.load(Math.min(wait * 1.3, POLL_MAX_MS)), wait);
+      }
+    } catch (error) {
+      if (load === this.#loads) this.#say(error);
+    }
+  }
+
+  /** @param {any} document @param {boolean} mayWrite */
+  #row(document, mayWrite) {
+    const { document_id: id, file_name: name, status, failure_reason: reason } = document;
+    const button = (/** @type {string} */ label, /** @type {() => unknown} */ act) =>
+      el("button", { type: "button", class: "quiet", "aria-label": `${label} ${name}`, dataset: { key: `${label} ${id}` }, onclick: act }, label);
+    return el("tr", { dataset: { document: id } },
+      el("th", { scope: "row" }, name),
+      el("td", {}, el("span", { class: `badge ${status}` }, words(status)), reason && el("p", { class: "remark" }, reason)),
+      el("td", { dataset: { label: "Size" } }, document.size_bytes === null ? "–" : size(document.size_bytes)),
+      el("td", { dataset: { label: "Chunks" } }, count(document.chunk_count)),
+      el("td", { dataset: { label: "Changed" } }, when(document.updated_at)),
+      el("td", {}, mayWrite && el("div", { class: "actions" },
+        button("Reindex", () => this.#change(() => this.api.patch(`${this.#path}/${id}/reindex`), `${name} will be indexed again.`)),
+        button("Delete", async () => {
+          if (await confirmed(`Delete ${name} and what was learned from it?`, "Delete")) {
+            await this.#change(() => this.api.delete(`${this.#path}/${id}`), `${name} is deleted.`);
+          }
+        }))));
+  }
+
+  /** @param {FileList | undefined | null} [files] */
+  async #uploadAll(files = this.input.files) {
+    const chosen = [...(files ?? [])];
+    this.input.value = "";
+    for (const file of chosen) {
+      this.#say(`Uploading ${file.name}…`);
+      await this.#change(() => this.#upload(file), `${file.name} is uploaded and will be indexed.`);
+    }
+  }
+
+  /** @param {File} file */
+  async #upload(file) {
+    const { upload } = await this.api.post(this.#path, {
+      file_name: file.name, media_type: file.type || "application/octet-stream", size_bytes: file.size,
+    });
+    const form = new FormData();
+    for (const [name, value] of Object.entries(upload.fields)) form.append(name, String(value));
+    form.append("file", file); // S3 ignores what follows the file
+    const response = await fetch(upload.url, { method: "POST", body: form });
+    if (!response.ok) throw new Error(`${file.name} could not be stored: the bucket answered ${response.status}.`);
+  }
+
+  /** @param {() => Promise<unknown>} act @param {string} done */
+  async #change(act, done) {
+    try {
+      await act();
+      this.#say(done);
+    } catch (error) {
+      this.#say(error);
+    }
+    await this.load();
+  }
+
+  /** @param {unknown} what a remark or an error */
+  #say(what) {
+    this.status.textContent = what instanceof Error ? what.message : String(what);
+    this.status.classList.toggle("error", what instanceof Error);
+  }
+}
