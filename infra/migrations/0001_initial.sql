@@ -98,10 +98,10 @@ create table turns (
   started_at        timestamptz not null default now(),
   finished_at       timestamptz,
   primary key (tenant_id, turn_id),
-  unique nulls not distinct (tenant_id, user_id, requested_in, client_message_id),
+  unique nulls not distinct (tenant_id, user_id, client_message_id, requested_in),
   foreign key (tenant_id, conversation_id) references conversations on delete cascade
 );
-create index turns_conversation on turns (tenant_id, conversation_id, user_seq);
+create index turns_conversation on turns (conversation_id, user_seq);
 
 -- The log. cumulative_tokens is the running total up to and including the message, so that the newest history that
 -- fits a budget is one index range, whatever the length of the conversation.
@@ -113,7 +113,7 @@ create table messages (
   turn_id           uuid not null,
   role              text not null check (role in ('user', 'assistant', 'tool')),
   content           jsonb not null,
-  token_count       integer not null check (token_count >= 0),
+  token_count       integer not null check (token_count > 0),
   cumulative_tokens bigint not null,
   stop_reason       text,
   created_at        timestamptz not null default now(),
@@ -123,7 +123,7 @@ create table messages (
   foreign key (tenant_id, turn_id) references turns on delete cascade
 );
 create index messages_budget on messages (tenant_id, conversation_id, cumulative_tokens);
-create index messages_turn on messages (tenant_id, turn_id);
+create index messages_turn on messages (turn_id);
 
 create table feedback (
   tenant_id  text not null,

@@ -8,6 +8,7 @@ Driver errors leave this module as `octopus.errors`, never as psycopg's own.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString
@@ -20,6 +21,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from octopus.errors import Conflict, DatabaseUnavailable
 
 PLATFORM = ""  # tables of the platform have no tenant; under this name no tenant's row is visible
+TRUSTED_S = 2.0
 Row = dict[str, Any]
 Params = Mapping[str, Any]
 
@@ -27,10 +29,11 @@ _SET_TENANT: LiteralString = "select set_config('octopus.tenant_id', %s, true)"
 
 
 class Transaction:
-    """Statements of one transaction of one tenant."""
+    """Statements of one transaction of one tenant. They travel in a pipeline: a result is one round trip away."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[DictRow]) -> None:
+    def __init__(self, connection: psycopg.AsyncConnection[DictRow], pipeline: psycopg.AsyncPipeline) -> None:
         self._connection = connection
+        self._pipeline = pipeline
 
     async def all(self, query: LiteralString, params: Params | None = None) -> list[Row]:
         """Every row of the result."""
@@ -40,15 +43,38 @@ class Transaction:
         """The first row of the result, or None."""
         return await (await self._connection.execute(query, params)).fetchone()
 
+    async def each(self, *statements: tuple[LiteralString, Params]) -> list[list[Row]]:
+        """Every row of each statement's result, all in one round trip."""
+        cursors = [await self._connection.execute(query, params) for query, params in statements]
+        return [await cursor.fetchall() for cursor in cursors]
+
     async def run(self, query: LiteralString, params: Params | None = None) -> int:
         """The number of rows that the statement touched."""
-        return (await self._connection.execute(query, params)).rowcount
+        cursor = await self._connection.execute(query, params)
+        await self._pipeline.sync()
+        return cursor.rowcount
 
     async def many(self, query: LiteralString, params: Sequence[Params]) -> None:
         """Execute the statement once per parameter set, in one round trip."""
         if params:
             async with self._connection.cursor() as cursor:
                 await cursor.executemany(query, params)
+
+
+class _Connection(psycopg.AsyncConnection[DictRow]):
+    """Remembers when it was last known to work."""
+
+    worked_at = 0.0
+
+
+async def _check_if_rested(connection: _Connection) -> None:
+    """Ask a connection that has rested whether it still works; a function may have been frozen in the meantime.
+
+    One that worked a moment ago is not asked: a round trip saved on every transaction.
+    """
+    if time.time() - connection.worked_at > TRUSTED_S:
+        await AsyncConnectionPool.check_connection(connection)
+    connection.worked_at = time.time()
 
 
 class Database:
@@ -65,7 +91,7 @@ class Database:
         self._timeout_s = connect_timeout_s
         self._opening = asyncio.Lock()
         self._opened = False
-        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]] = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[_Connection] = AsyncConnectionPool(
             conninfo=connection_parameters,
             min_size=0,
             max_size=pool_size,
@@ -73,13 +99,14 @@ class Database:
             reconnect_timeout=connect_timeout_s,
             max_idle=300.0,
             open=False,
+            connection_class=_Connection,
             kwargs={
                 "autocommit": True,
                 "row_factory": dict_row,
                 "connect_timeout": max(2, round(connect_timeout_s)),
             },
             configure=register_vector_async,
-            check=AsyncConnectionPool.check_connection,
+            check=_check_if_rested,
         )
 
     @classmethod
@@ -110,9 +137,13 @@ class Database:
         """
         await self._ensure_open()
         try:
-            async with self._pool.connection() as connection, connection.transaction():
+            async with (
+                self._pool.connection() as connection,
+                connection.pipeline() as pipeline,
+                connection.transaction(),
+            ):
                 await connection.execute(_SET_TENANT, (tenant_id,))
-                yield Transaction(connection)
+                yield Transaction(connection, pipeline)
         except (psycopg.errors.UniqueViolation, psycopg.errors.SerializationFailure) as exc:
             raise Conflict("The same thing was written at the same time; read it again and retry.") from exc
         except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as exc:

@@ -13,18 +13,23 @@ left join conversations c
  and c.conversation_id = coalesce(t.conversation_id, %(conversation_id)s::uuid)
 
 -- turn_history --
--- The newest messages whose running total fits the budget, oldest first
+-- The newest messages whose running total fits the budget, oldest first: one range of one index, ordered by it
+with asked as (
+  select c.conversation_id, c.total_tokens
+  from conversations c
+  where c.tenant_id = %(tenant_id)s and c.user_id = %(user_id)s
+    and c.conversation_id = coalesce(
+          (select t.conversation_id from turns t
+           where t.tenant_id = %(tenant_id)s and t.user_id = %(user_id)s and t.client_message_id = %(client_message_id)s
+             and t.requested_in is not distinct from %(conversation_id)s::uuid),
+          %(conversation_id)s::uuid)
+)
 select m.seq, m.message_id, m.turn_id, m.role, m.content, m.token_count, m.stop_reason, m.created_at
-from conversations c
-join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.conversation_id
-where c.tenant_id = %(tenant_id)s and c.user_id = %(user_id)s
-  and c.conversation_id = coalesce(
-        (select t.conversation_id from turns t
-         where t.tenant_id = %(tenant_id)s and t.user_id = %(user_id)s and t.client_message_id = %(client_message_id)s
-           and t.requested_in is not distinct from %(conversation_id)s::uuid),
-        %(conversation_id)s::uuid)
-  and m.cumulative_tokens > c.total_tokens - %(history_tokens)s
-order by m.seq
+from messages m
+where m.tenant_id = %(tenant_id)s
+  and m.conversation_id = (select conversation_id from asked)
+  and m.cumulative_tokens > (select total_tokens from asked) - %(history_tokens)s
+order by m.cumulative_tokens
 
 -- open_conversation --
 -- A conversation with its first turn and the user's message; nothing when the same request has begun already

@@ -45,9 +45,7 @@ class PostgresConversationLog:
             "history_tokens": history_tokens,
         }
         async with self._database.transaction(tenant_id) as tx:
-            head = await tx.one(_SQL["turn_head"], params)
-            history = await tx.all(_SQL["turn_history"], params)
-        assert head is not None  # the query starts from a row of its own
+            (head,), history = await tx.each((_SQL["turn_head"], params), (_SQL["turn_history"], params))
         return TurnContext(
             agent=agent_from(head) if head["agent_id"] else None,
             conversation=_CONVERSATION.validate_python(head["conversation"]),

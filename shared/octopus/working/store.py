@@ -62,18 +62,17 @@ class PostgresInspectorStore:
             "user_seq": turn.user_seq,
         }
         async with self._database.transaction(tenant_id) as tx:
-            agent = await tx.one(_SQL["agent_prompt"], params)
-            items = {
-                **{row["item_id"]: _chunk(row) for row in await tx.all(_SQL["chunks_now"], params)},
-                **{row["item_id"]: _episode(row) for row in await tx.all(_SQL["episodes_now"], params)},
-                **{row["item_id"]: _procedure(row) for row in await tx.all(_SQL["procedures_now"], params)},
-            }
-            messages = await tx.all(_SQL["history_now"], params)
+            names = ("agent_prompt", "chunks_now", "episodes_now", "procedures_now", "history_now")
+            agent, chunks_now, episodes, procedures, history = await tx.each(*((_SQL[name], params) for name in names))
         return Contents(
-            system_prompt=agent["system_prompt"] if agent else None,
-            agent_version=agent["version"] if agent else None,
-            items=items,
-            messages=[Message(**row) for row in messages],
+            system_prompt=agent[0]["system_prompt"] if agent else None,
+            agent_version=agent[0]["version"] if agent else None,
+            items={
+                **{row["item_id"]: _chunk(row) for row in chunks_now},
+                **{row["item_id"]: _episode(row) for row in episodes},
+                **{row["item_id"]: _procedure(row) for row in procedures},
+            },
+            messages=[Message(**row) for row in history],
         )
 
 

@@ -1,0 +1,128 @@
+"""`make bench-context`: what it costs to assemble working memory, by the length of the conversation.
+
+Times everything between the arrival of a message and the request to the model, save search, embedding and writing: the
+read of agent, conversation and history from a real PostgreSQL, and the assembly. Every turn holds about 1,600 tokens, so
+that a conversation of 100 turns fills the budget of 150,000 tokens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+from statistics import median, quantiles
+from uuid import uuid4
+
+from infra.local.postgres import with_server
+from octopus.agents.store import PostgresAgentStore
+from octopus.agents.types import Agent
+from octopus.cloud.database import Database
+from octopus.cloud.queries import load_queries
+from octopus.cloud.tokens import count_tokens
+from octopus.conversations.store import PostgresConversationLog
+from octopus.conversations.types import TurnContext
+from octopus.episodic.types import Recollection
+from octopus.memory_config import MemoryConfig
+from octopus.procedural.types import Guidance
+from octopus.semantic.types import Knowledge
+from octopus.working.assembly import Ingredients, assemble
+from octopus.working.pruning import LogExtent, whole_turns
+from octopus.working.types import Tokens, WorkingMemory
+from tests.support.memories import a_chunk, an_episode
+from tests.support.schema import prepare
+
+LENGTHS = (10, 100, 1_000, 10_000)
+RUNS = 60
+SENTENCE = "The quarterly report lists revenue, cost and the number of open positions per department. "
+QUESTION, ANSWER = SENTENCE * 6, SENTENCE * 94
+MESSAGE = "What did the report say about open positions?"
+SQL = load_queries(__package__, "context.sql")
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as directory, with_server(Path(directory) / "data") as server:
+        database = Database.at(await prepare(server), pool_size=2)
+        owner = Database.at(server.dsn("octopus_bench"), pool_size=1)
+        agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", SENTENCE * 60, None, {})
+        print(f"{'turns':>7}{'rows':>7}{'kept':>6}{'tokens':>9}{'load ms':>10}{'assemble ms':>13}"
+              f"{'p50 ms':>9}{'p95 ms':>9}{'growth':>8}{'peak KB':>9}")  # fmt: skip
+        base = 0.0
+        for turns in LENGTHS:
+            row = await measure(database, owner, agent, turns)
+            base = row.p50 if turns == 100 else base
+            growth = f"{row.p50 / base:.2f}" if base else "–"
+            print(f"{turns:>7}{row.rows:>7}{row.kept:>6}{row.tokens:>9}{row.load:>10.2f}{row.assemble:>13.2f}"
+                  f"{row.p50:>9.2f}{row.p95:>9.2f}{growth:>8}{row.peak_kb:>9}")  # fmt: skip
+        await database.close()
+        await owner.close()
+
+
+class Row:
+    """One line of the table; milliseconds are medians unless they say otherwise."""
+
+    def __init__(self, context: TurnContext, memory: WorkingMemory, loads: list[float], assemblies: list[float]) -> None:
+        whole = [a + b for a, b in zip(loads, assemblies, strict=True)]
+        self.rows = len(context.history)
+        self.kept = memory.pruning.turns_kept
+        self.tokens = memory.budget.used
+        self.load, self.assemble, self.p50 = median(loads), median(assemblies), median(whole)
+        self.p95 = quantiles(whole, n=20)[-1]
+        self.peak_kb = 0
+
+
+async def measure(database: Database, owner: Database, agent: Agent, turns: int) -> Row:
+    log = PostgresConversationLog(database)
+    conversation_id = uuid4()
+    params = {
+        "tenant_id": "acme",
+        "user_id": "ada",
+        "agent_id": agent.agent_id,
+        "conversation_id": conversation_id,
+        "turns": turns,
+        "question": QUESTION,
+        "answer": ANSWER,
+        "asked": count_tokens(QUESTION),
+        "answered": count_tokens(ANSWER),
+    }
+    await database.run("acme", SQL["add_conversation"], params)
+    await owner.run("acme", SQL["analyze"])
+
+    async def load() -> TurnContext:
+        budget = MemoryConfig().max_working_memory_tokens
+        return await log.load_turn_context("acme", "ada", agent.agent_id, conversation_id, "new", budget)
+
+    tokens = Tokens(count_tokens, 1.25)
+    loads, assemblies = [], []
+    for _ in range(RUNS + 5):
+        began = time.perf_counter()
+        context = await load()
+        loaded = time.perf_counter()
+        memory = assembled(agent, context, tokens)
+        loads.append((loaded - began) * 1000)
+        assemblies.append((time.perf_counter() - loaded) * 1000)
+    row = Row(context, memory, loads[5:], assemblies[5:])
+    tracemalloc.start()
+    assembled(agent, await load(), tokens)
+    row.peak_kb = tracemalloc.get_traced_memory()[1] // 1024
+    tracemalloc.stop()
+    return row
+
+
+def assembled(agent: Agent, context: TurnContext, tokens: Tokens) -> WorkingMemory:
+    assert context.conversation
+    given = Ingredients(
+        agent=agent,
+        message=MESSAGE,
+        guidance=Guidance(),
+        knowledge=Knowledge([a_chunk(rank, SENTENCE * 24) for rank in range(1, 6)]),
+        recollection=Recollection([an_episode(rank, SENTENCE * 2) for rank in range(1, 4)]),
+        turns=whole_turns(context.history),
+        extent=LogExtent(context.conversation.total_tokens, context.conversation.turn_count),
+    )
+    return assemble(given, tokens, 1024)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
