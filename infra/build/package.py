@@ -24,7 +24,7 @@ PYTHON = "3.13"
 GLIBC = range(34, 16, -1)  # Amazon Linux 2023 has glibc 2.34
 
 # Packages that one function alone needs; they go with it and not into the layer.
-OWN_PACKAGES = {"ingest_document": {"pypdfium2"}}
+OWN_PACKAGES = {"ingest_document": {"lxml", "pypdfium2", "python-calamine"}}
 OWN_FILES = {
     "migrate": {"infra/migrations": "migrations"},
     "chat": {"functions/chat/run.sh": "run.sh"},
@@ -62,9 +62,9 @@ def function(name: str, into: Path, platform: str) -> None:
     compile_all(into, "/var/task")
 
 
-def install(into: Path, platform: str, wanted: Callable[[str], bool]) -> None:
+def install(into: Path, platform: str, wanted: Callable[[str], bool], locked: Path = LOCK) -> None:
     """Install the wanted packages of the lock for Lambda's platform, by hash, from wheels only."""
-    entries = re.split(r"^(?=[a-z0-9])", LOCK.read_text(), flags=re.MULTILINE)
+    entries = re.split(r"^(?=[a-z0-9])", locked.read_text(), flags=re.MULTILINE)
     chosen = [entry for entry in entries if not entry.startswith("#") and wanted(entry.partition("==")[0])]
     tags = [f"manylinux_2_{minor}_{platform}" for minor in GLIBC] + [f"manylinux2014_{platform}"]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as lock:

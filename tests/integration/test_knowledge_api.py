@@ -110,6 +110,7 @@ def stack(aws: str, database_urls: DatabaseUrls, monkeypatch: pytest.MonkeyPatch
     agent = run(services().agents.create(admin, name="aria", system_prompt="You are Aria."))
     yield Stack(bucket, queue_url, agent.agent_id)
     run(services().database.close())
+    services().document_reader.close()
     services.cache_clear()
 
 

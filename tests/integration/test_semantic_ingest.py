@@ -20,7 +20,8 @@ from octopus.memory_config import MemoryConfig
 from octopus.recall import Query, Scope
 from octopus.relevance import Vector
 from octopus.semantic.chunking import Chunker, share_of
-from octopus.semantic.extract.reader import FileReader
+from octopus.semantic.extract.limits import Limits
+from octopus.semantic.extract.sandbox import SandboxedReader
 from octopus.semantic.ingest import IngestDocument
 from octopus.semantic.object_key import object_key
 from octopus.semantic.recall import KnowledgeRecall
@@ -64,11 +65,18 @@ def store(database: Database, space: EmbeddingSpace) -> PostgresKnowledgeStore:
 
 
 @pytest.fixture
-def ingest(store: PostgresKnowledgeStore, objects: S3Objects, embedder: WordEmbedder) -> IngestDocument:
+def reader() -> Iterator[SandboxedReader]:
+    reader = SandboxedReader(Limits())
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def ingest(
+    store: PostgresKnowledgeStore, objects: S3Objects, reader: SandboxedReader, embedder: WordEmbedder
+) -> IngestDocument:
     chunker = Chunker(share_of(512, count_tokens, embedder), 64 / 512)
-    return IngestDocument(
-        store, objects, FileReader(max_pages=50), chunker, embedder, count_tokens, max_bytes=1_000_000
-    )
+    return IngestDocument(store, objects, reader, chunker, embedder, count_tokens, max_bytes=1_000_000)
 
 
 async def announce(store: PostgresKnowledgeStore, agent: Agent, name: str, media_type: str) -> Document:

@@ -33,7 +33,11 @@ from octopus.conversations.sweep_store import PostgresSessionFinder
 from octopus.embedding import Embedder
 from octopus.episodic.closing import EpisodeWriter
 from octopus.episodic.library import Episodes
+from octopus.episodic.privacy import Privacy
+from octopus.episodic.privacy_store import PostgresPrivacyStore
 from octopus.episodic.recall import EpisodicRecall
+from octopus.episodic.retention import Retention
+from octopus.episodic.retention_store import PostgresRetentionFinder, PostgresRetentionStore
 from octopus.episodic.store import PostgresEpisodeStore
 from octopus.episodic.summarizer import Summarizer
 from octopus.errors import OctopusError
@@ -44,7 +48,8 @@ from octopus.procedural.store import PostgresProcedureStore
 from octopus.procedural.trial import ProcedureTrial
 from octopus.read_phase import ReadPhase
 from octopus.semantic.chunking import Chunker, share_of
-from octopus.semantic.extract.reader import FileReader
+from octopus.semantic.extract.limits import Limits
+from octopus.semantic.extract.sandbox import SandboxedReader
 from octopus.semantic.ingest import IngestDocument
 from octopus.semantic.library import KnowledgeLibrary
 from octopus.semantic.recall import KnowledgeRecall
@@ -152,9 +157,12 @@ class Services:
         return Sessions(PostgresSessionStore(self.database), bus)
 
     @cached_property
+    def sweep_database(self) -> Database:
+        return self._database_at(_needed(self.settings.sweep_database_url, "OCTOPUS_SWEEP_DATABASE_URL"))
+
+    @cached_property
     def session_sweep(self) -> SessionSweep:
-        url = _needed(self.settings.sweep_database_url, "OCTOPUS_SWEEP_DATABASE_URL")
-        return SessionSweep(PostgresSessionFinder(self._database_at(url)), self.sessions)
+        return SessionSweep(PostgresSessionFinder(self.sweep_database), self.sessions)
 
     # Episodic memory
 
@@ -174,6 +182,14 @@ class Services:
     def episode_writer(self) -> EpisodeWriter:
         summarizer = Summarizer(self.model, count_tokens)
         return EpisodeWriter(self.episode_store, summarizer, self.embedder, count_tokens)
+
+    @cached_property
+    def retention(self) -> Retention:
+        return Retention(PostgresRetentionFinder(self.sweep_database), PostgresRetentionStore(self.database))
+
+    @cached_property
+    def privacy(self) -> Privacy:
+        return Privacy(PostgresPrivacyStore(self.database))
 
     # A turn
 
@@ -236,13 +252,17 @@ class Services:
         )
 
     @cached_property
+    def document_reader(self) -> SandboxedReader:
+        return SandboxedReader(Limits(pages=self.settings.document_max_pages))
+
+    @cached_property
     def ingest_document(self) -> IngestDocument:
         size, overlap = self.settings.chunk_tokens, self.settings.chunk_overlap_tokens
         share = share_of(size, count_tokens, self.embedder)
         return IngestDocument(
             self.knowledge_store,
             self.objects,
-            FileReader(self.settings.document_max_pages),
+            self.document_reader,
             Chunker(share, overlap / size, self.settings.chunk_strategy),
             self.embedder,
             count_tokens,

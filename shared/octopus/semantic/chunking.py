@@ -1,13 +1,12 @@
 """Cut a document into chunks: by structure first, by tokens always.
 
-A chunk holds whole blocks where they fit, else whole sentences or lines, else words; it never crosses a heading. It
-ends with the block that would no longer fit, if it is half full by then, and the next one repeats its last sentences.
+A chunk never crosses a heading. It holds whole blocks where they fit, else whole sentences or lines, else words; it
+ends before a block that would no longer fit, if it is half full by then. The next one repeats its last sentences.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -21,17 +20,7 @@ Strategy = Literal["structure", "sentence", "fixed"]
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n{2,}")
 _WORD_END = re.compile(r"(?<=\s)(?=\S)")
 _HALF = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """What is never cut. `joint` stands before it unless it begins a chunk."""
-
-    text: str
-    share: float
-    joint: str
-    page: int | None
-    opens_block: bool
+_LARGEST_HEADER = 0.25  # of a chunk; a larger one is not repeated
 
 
 def share_of(tokens: int, count_tokens: Callable[[str], int], embedder: Embedder) -> Callable[[str], float]:
@@ -44,8 +33,19 @@ def share_of(tokens: int, count_tokens: Callable[[str], int], embedder: Embedder
     return share
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What is never cut. `joint` stands before it unless it begins a chunk; then `header` does, if there is one."""
+
+    text: str
+    share: float
+    joint: str
+    page: int | None
+    header: _Piece | None = None
+
+
 class Chunker:
-    """Cuts blocks into chunks of at most one share.
+    """Cuts blocks into chunks.
 
     `share` says which part of the largest allowed chunk a text is: 1.0 is full. So one number holds for the chosen
     size in tokens and for what the embedding model sees, whichever is less. `overlap` is a share as well.
@@ -58,85 +58,94 @@ class Chunker:
 
     def chunks(self, blocks: Iterable[Block]) -> Iterator[Passage]:
         """The chunks in reading order, without blanks around them. Holds no more than one block and one chunk."""
-        heading: str | None = None
-        chunk: deque[_Piece] = deque()
-        fresh = False  # the chunk holds more than what it repeats
-        room = 1.0
+        chunk = _Chunk(None, 1.0)
         for block in blocks:
-            if block.heading != heading or not chunk:
-                if fresh:
-                    yield _passage(chunk, heading)
-                chunk, fresh, heading = deque(), False, block.heading
-                room = 1.0 - (self._share(f"{heading}\n") if heading else 0.0)
-            pieces = self._pieces(block, room)
-            block_share = sum(piece.share for piece in pieces)
-            for piece in pieces:
-                filled = sum(p.share for p in chunk)
-                whole_block_later = (
-                    self._strategy == "structure"
-                    and piece.opens_block
-                    and filled > _HALF * room
-                    and filled + block_share > room
-                )
-                if fresh and (whole_block_later or filled + piece.share > room):
-                    yield _passage(chunk, heading)
-                    self._repeat(chunk, room - piece.share)
-                    fresh = False
-                chunk.append(piece)
-                fresh = True
-        if fresh:
-            yield _passage(chunk, heading)
-
-    def _repeat(self, chunk: deque[_Piece], room: float) -> None:
-        """Leave of the chunk only the last pieces that fit into the overlap."""
-        allowed = min(self._overlap, room)
-        kept = 0.0
-        keep = 0
-        for piece in reversed(chunk):
-            if kept + piece.share > allowed:
-                break
-            kept += piece.share
-            keep += 1
-        while len(chunk) > keep:
-            chunk.popleft()
+            if block.heading != chunk.heading:
+                if chunk.fresh:
+                    yield chunk.passage()
+                chunk = _Chunk(block.heading, 1.0 - (self._share(f"{block.heading}\n") if block.heading else 0.0))
+            pieces = self._pieces(block, chunk.room)
+            size = sum(piece.share for piece in pieces)
+            for i, piece in enumerate(pieces):
+                keep_whole = self._strategy == "structure" and i == 0 and chunk.filled > _HALF * chunk.room
+                if chunk.fresh and chunk.filled + (size if keep_whole else piece.share) > chunk.room:
+                    yield chunk.passage()
+                    chunk = chunk.next(self._overlap, piece)
+                chunk.add(piece)
+        if chunk.fresh:
+            yield chunk.passage()
 
     def _pieces(self, block: Block, room: float) -> list[_Piece]:
-        lines = block.kind == "lines"
-        text = block.text.strip("\n") if lines else block.text.strip()
+        """Lines, sentences or words of a block; its header first, and known to those that follow."""
         if self._strategy == "fixed":
-            parts, joint = _WORD_END.split(text), ""
-        elif lines:
-            parts, joint = text.split("\n"), "\n"
+            parts, joint = _WORD_END.split(block.text.strip()), ""
+        elif block.kind == "lines":
+            parts, joint = block.text.strip("\n").split("\n"), "\n"
         else:
-            parts, joint = _SENTENCE_END.split(text), " "
+            parts, joint = _SENTENCE_END.split(block.text.strip()), " "
         pieces: list[_Piece] = []
+        header: _Piece | None = None
+        if block.header:
+            header = _Piece(block.header, self._share(block.header), "\n\n", block.page)
+            pieces.append(header)
+        repeated = header if header and header.share < _LARGEST_HEADER * room else None
         for part in parts:
-            for i, fitting in enumerate(self._fitting(part, room)):
-                if not fitting.strip():
-                    continue
-                before = "\n\n" if not pieces else ("" if i else joint)
-                pieces.append(
-                    _Piece(fitting, self._share(before + fitting), before, block.page, opens_block=not pieces)
-                )
+            for i, text in enumerate(self._fitting(part, room - _share(repeated))):
+                if text.strip():
+                    before = ("" if i else joint) if pieces else "\n\n"
+                    before = "\n" if header and len(pieces) == 1 else before
+                    pieces.append(_Piece(text, self._share(before + text), before, block.page, repeated))
         return pieces
 
     def _fitting(self, text: str, room: float) -> Iterator[str]:
         """The text in parts that fit: cut between words, and within a word only if it alone is too long."""
-        share = self._share(text)
-        if share <= room:
+        if self._share(text) <= room:
             yield text
             return
         words = _WORD_END.split(text)
-        middle = len(words) // 2
-        if middle:
-            halves = "".join(words[:middle]), "".join(words[middle:])
-        else:
-            halves = text[: len(text) // 2], text[len(text) // 2 :]
-        for half in halves:
-            yield from self._fitting(half, room)
+        parts: list[str] = words if len(words) > 1 else list(text)
+        middle = len(parts) // 2
+        for half in (parts[:middle], parts[middle:]):
+            yield from self._fitting("".join(half), room)
 
 
-def _passage(chunk: Iterable[_Piece], heading: str | None) -> Passage:
-    pieces = list(chunk)
-    text = pieces[0].text + "".join(piece.joint + piece.text for piece in pieces[1:])
-    return Passage(text.strip(), heading, pieces[0].page)
+def _share(header: _Piece | None) -> float:
+    return header.share if header else 0.0
+
+
+class _Chunk:
+    """A chunk in the making. `fresh`: it holds more than what it repeats of the one before."""
+
+    def __init__(self, heading: str | None, room: float) -> None:
+        self.heading = heading
+        self.room = room
+        self.filled = 0.0
+        self.fresh = False
+        self._pieces: list[_Piece] = []
+
+    def add(self, piece: _Piece) -> None:
+        self._pieces.append(piece)
+        self.filled += piece.share
+        self.fresh = True
+
+    def next(self, overlap: float, piece: _Piece) -> _Chunk:
+        """The chunk to add `piece` to: it repeats the last pieces of this one, below their header."""
+        size, start = 0.0, len(self._pieces)
+        for last in reversed(self._pieces):
+            size += last.share
+            if size > overlap or size + _share(last.header) + piece.share > self.room:
+                break
+            start -= 1
+        repeated = self._pieces[start:]
+        header = (repeated[0] if repeated else piece).header
+        chunk = _Chunk(self.heading, self.room)
+        for kept in [header, *repeated] if header else repeated:
+            chunk.add(kept)
+        chunk.fresh = False
+        return chunk
+
+    def passage(self) -> Passage:
+        first, *others = self._pieces
+        return Passage(
+            (first.text + "".join(piece.joint + piece.text for piece in others)).strip(), self.heading, first.page
+        )

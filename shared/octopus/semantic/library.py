@@ -10,7 +10,7 @@ from octopus.errors import BodyTooLarge, InvalidInput, NotFound
 from octopus.identity import Principal, Role
 from octopus.recall import Query
 from octopus.relevance import Vector
-from octopus.semantic.extract.reader import MEDIA_TYPES, media_type_of
+from octopus.semantic.media import MEDIA_TYPES, media_type_of
 from octopus.semantic.object_key import object_key
 from octopus.semantic.ports import IndexQueue, KnowledgeStore, Objects
 from octopus.semantic.recall import KnowledgeRecall

@@ -92,13 +92,15 @@ class Claim:
 class Block:
     """A paragraph, or lines that belong together (a table, code), with its place in the document.
 
-    `page` counts from 1. Lines are never cut within, if that can be avoided.
+    `page` counts from 1. Lines are never cut within, if that can be avoided; `header` is repeated above them wherever
+    a chunk begins among them.
     """
 
     text: str
     heading: str | None = None
     page: int | None = None
     kind: Literal["prose", "lines"] = "prose"
+    header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

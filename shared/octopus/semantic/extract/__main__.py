@@ -1,0 +1,72 @@
+"""The process that reads documents. It is started once, and forks for each document.
+
+A request is a line of JSON on standard input; the answer are lines of JSON on standard output: lists of blocks, then
+``{"end": true}``, or ``{"rejected": reason}``. The fork that reads a document never sees another one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+from octopus.errors import DocumentRejected
+from octopus.semantic.extract.formats import blocks
+from octopus.semantic.extract.limits import Limits, lock_down
+from octopus.semantic.types import Block
+
+_MESSAGE = 64 * 1024  # characters of text in one line of the answer, about
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _answer(json.loads(line), sys.stdout)
+            sys.stdout.flush()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        if code == -signal.SIGXCPU:
+            _say({"rejected": "The document takes too long to read; split or simplify it."}, sys.stdout)
+        elif code != 0:
+            _say({"rejected": "The document breaks its reader: it is damaged or too complex."}, sys.stdout)
+        sys.stdout.flush()
+
+
+def _answer(request: dict[str, Any], out: TextIO) -> None:
+    limits = Limits(**request["limits"])
+    lock_down(limits)
+    try:
+        for message in _messages(blocks(Path(request["path"]), request["media_type"], limits)):
+            _say(message, out)
+    except DocumentRejected as rejected:
+        _say({"rejected": rejected.detail}, out)
+    else:
+        _say({"end": True}, out)
+
+
+def _messages(found: Iterable[Block]) -> Iterable[list[list[Any]]]:
+    message: list[list[Any]] = []
+    size = 0
+    for block in found:
+        message.append([block.text, block.heading, block.page, block.kind, block.header])
+        size += len(block.text)
+        if size > _MESSAGE:
+            yield message
+            message, size = [], 0
+    if message:
+        yield message
+
+
+def _say(message: object, out: TextIO) -> None:
+    out.write(json.dumps(message) + "\n")
+
+
+if __name__ == "__main__":
+    main()
