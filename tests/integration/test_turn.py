@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
+from infra.local.postgres import with_server
 from octopus.agents.store import PostgresAgentStore
 from octopus.agents.types import Agent
 from octopus.cloud.database import Database
-from octopus.cloud.tokens import count_tokens
-from octopus.conversations.store import PostgresConversationLog
-from octopus.conversations.types import Message, text_of
-from octopus.episodic.types import Recollection
+from octopus.conversations.types import text_of
 from octopus.errors import (
     BudgetExceeded,
     Conflict,
@@ -28,107 +27,19 @@ from octopus.errors import (
     TurnInProgress,
 )
 from octopus.identity import Principal
-from octopus.memory_config import MemoryConfig
-from octopus.procedural.types import Guidance
-from octopus.read_phase import ReadPhase
-from octopus.recall import Query, Scope
-from octopus.semantic.types import Knowledge
-from octopus.tools.types import Occasion, ToolCall, ToolSpec
-from octopus.turn import TurnRunner
+from octopus.recall import Scope
+from octopus.tools.types import Occasion, ToolCall
 from octopus.turn_events import MemoryAssembled, Token, ToolResulted, TurnEnd, TurnError, TurnEvent, TurnStart
-from octopus.turn_types import TurnPolicy, TurnRequest
-from octopus.working.folding import Folding
-from octopus.working.store import PostgresFactorStore
-from octopus.working.token_factor import TokenFactors
+from octopus.turn_types import TurnRequest
 from tests.support.embedder import WordEmbedder
+from tests.support.house import ADA, House, said, start_of, until
 from tests.support.model import Say, ScriptedModel
-from tests.support.observer import RecordingObserver
-
-ADA = Principal("acme", "ada")
-
-
-class Memory:
-    """A memory that finds nothing, fails or is late, as the test wants."""
-
-    def __init__(self, found: Any) -> None:
-        self.found = found
-        self.error: Exception | None = None
-        self.delay_s = 0.0
-
-    async def recall(self, scope: Scope, query: Query, config: MemoryConfig) -> Any:
-        await asyncio.sleep(self.delay_s)
-        if self.error:
-            raise self.error
-        return self.found
-
-
-class Tools:
-    """One tool that echoes; it can be told to hang."""
-
-    def __init__(self) -> None:
-        self.hang = False
-
-    async def specs(self, scope: Scope) -> Sequence[ToolSpec]:
-        return [ToolSpec("echo", "Says it again.", {"type": "object"})]
-
-    async def call(self, scope: Scope, occasion: Occasion, call: ToolCall) -> str:
-        if self.hang:
-            await asyncio.Event().wait()
-        return f"echo {call.arguments['what']}"
-
-
-class House:
-    """A turn runner with everything that a test wants to reach into."""
-
-    def __init__(self, database: Database, embedder: WordEmbedder, agent: Agent) -> None:
-        self.database = database
-        self.agent = agent
-        self.log = PostgresConversationLog(database)
-        self.model = ScriptedModel()
-        self.tools = Tools()
-        self.observer = RecordingObserver()
-        self.procedural, self.semantic, self.episodic = Memory(Guidance()), Memory(Knowledge()), Memory(Recollection())
-        self.policy = TurnPolicy("test-model", 10_000, 30, 30, 1024)
-        self.embedder = embedder
-
-    def runner(self) -> TurnRunner:
-        return TurnRunner(
-            log=self.log,
-            read_phase=ReadPhase(self.procedural, self.semantic, self.episodic, deadline_s=0.2, observer=self.observer),
-            embedder=self.embedder,
-            model=self.model,
-            toolbox=self.tools,
-            factors=TokenFactors(PostgresFactorStore(self.database), count_tokens, 1.25),
-            folding=Folding(self.log, self.model),
-            observer=self.observer,
-            policy=self.policy,
-        )
-
-    def request(self, message: str, **kwargs: Any) -> TurnRequest:
-        return TurnRequest(self.agent.agent_id, message, **kwargs)
-
-    async def begin(self, message: str, caller: Principal = ADA, **kwargs: Any) -> AsyncIterator[TurnEvent]:
-        return await self.runner().begin(caller, self.request(message, **kwargs))
-
-    async def take(self, message: str, **kwargs: Any) -> list[TurnEvent]:
-        return [event async for event in await self.begin(message, **kwargs)]
-
-    async def messages(self, conversation_id: UUID) -> list[Message]:
-        return await self.log.messages_between("acme", conversation_id, 1, 1_000)
+from tests.support.schema import prepare
 
 
 @pytest.fixture
 def house(database: Database, embedder: WordEmbedder, agent: Agent) -> House:
     return House(database, embedder, agent)
-
-
-def start_of(events: list[TurnEvent]) -> TurnStart:
-    assert isinstance(events[0], TurnStart)
-    return events[0]
-
-
-def said(messages: list[Message]) -> list[tuple[str, str]]:
-    return [(message.role, text_of(message.content)) for message in messages]
 
 
 async def test_a_turn_says_what_it_does_in_order_and_is_kept(house: House) -> None:
@@ -238,7 +149,7 @@ async def test_a_listener_who_goes_away_leaves_the_partial_answer(house: House) 
     while not isinstance(await anext(stream), Token):
         pass
     await stream.aclose()  # type: ignore[attr-defined]
-    await _until(lambda: len(house.observer.traces) == 1)
+    await until(lambda: len(house.observer.traces) == 1)
 
     messages = await house.messages(start.conversation_id)
     assert said(messages) == [("user", "hi"), ("assistant", "half of ")]
@@ -303,7 +214,7 @@ async def test_cancelling_during_a_tool_leaves_no_orphan_call(house: House) -> N
         if event.name == "tool_call":
             break
     await stream.aclose()  # type: ignore[attr-defined]
-    await _until(lambda: len(house.observer.traces) == 1)
+    await until(lambda: len(house.observer.traces) == 1)
 
     messages = await house.messages(start.conversation_id)
     assert said(messages) == [("user", "use it"), ("assistant", "Looking.")]
@@ -410,7 +321,62 @@ async def _nothing_written(house: House) -> bool:
     return row == {"n": 0}
 
 
-async def _until(condition: Any) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.01)
+async def test_killing_the_database_in_the_middle_of_an_answer_loses_nothing(tmp_path: Path) -> None:
+    with with_server(tmp_path / "data") as server:
+        database = Database.at(await prepare(server), pool_size=4, connect_timeout_s=1.0)
+        agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", "p", None, {})
+        gate = asyncio.Event()
+        house = House(database, WordEmbedder(), agent)
+        house.model = ScriptedModel(Say("the whole ", "answer", gate=gate), Say("next"))
+        stream = await house.begin("keep me", message_id="m1")
+        start = await anext(stream)
+        assert isinstance(start, TurnStart)
+
+        server.stop("immediate")
+        gate.set()
+        ending = asyncio.ensure_future(_rest(stream))
+        await asyncio.sleep(1.5)
+        server.start()
+
+        assert (await ending)[-1].name == "turn_end"
+        await house.take("go on", conversation_id=start.conversation_id)
+        assert said(await house.messages(start.conversation_id)) == [
+            ("user", "keep me"),
+            ("assistant", "the whole answer"),
+            ("user", "go on"),
+            ("assistant", "next"),
+        ]
+        await database.close()
+
+
+async def test_a_database_that_stays_away_costs_the_answer_but_not_the_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octopus.answer.KEEP_ATTEMPTS", 1)
+    with with_server(tmp_path / "data") as server:
+        database = Database.at(await prepare(server), pool_size=4, connect_timeout_s=1.0)
+        agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", "p", None, {})
+        gate = asyncio.Event()
+        house = House(database, WordEmbedder(), agent)
+        house.policy = replace(house.policy, lease_s=1)
+        house.model = ScriptedModel(Say("lost ", "answer", gate=gate), Say("second try"))
+        stream = await house.begin("keep me", message_id="m1")
+        start = await anext(stream)
+        assert isinstance(start, TurnStart)
+
+        server.stop("immediate")
+        gate.set()
+        events = await _rest(stream)
+        server.start()
+
+        assert events[-1].name == "error"
+        assert events[-1].data()["retryable"] is True
+        assert said(await house.messages(start.conversation_id)) == [("user", "keep me")]
+        await asyncio.sleep(1.1)  # the lease of the turn that could not say goodbye
+        await house.take("keep me", message_id="m1")
+        assert said(await house.messages(start.conversation_id)) == [("user", "keep me"), ("assistant", "second try")]
+        await database.close()
+
+
+async def _rest(stream: AsyncIterator[TurnEvent]) -> list[TurnEvent]:
+    return [event async for event in stream]
