@@ -14,7 +14,7 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from functions.api import agents, chat, context, conversations, episodes, knowledge, procedures, tools
+from functions.api import agents, chat, context, conversations, episodes, knowledge, privacy, procedures, tools
 from octopus.cloud.telemetry import logger
 from octopus.cloud.wiring import services
 from octopus.errors import InvalidInput, MalformedBody, NotFound, OctopusError
@@ -27,6 +27,7 @@ GROUPS: list[APIGatewayHttpRouter] = [
     conversations.router,
     episodes.router,
     knowledge.router,
+    privacy.router,
     procedures.router,
     tools.router,
 ]

@@ -17,9 +17,13 @@ from octopus.cloud.wiring import services
 @tracer.capture_lambda_handler(capture_response=False)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """One bounded pass over the sessions of every tenant."""
-    swept = asdict(run(services().session_sweep.run()))
+    """One bounded pass over the memory of every tenant."""
+    swept = run(_sweep())
     logger.info("swept", extra=swept)
     for name, count in swept.items():
         metrics.add_metric(f"Swept_{name}", MetricUnit.Count, count)
     return swept
+
+
+async def _sweep() -> dict[str, int]:
+    return {**asdict(await services().session_sweep.run()), **asdict(await services().retention.run())}

@@ -172,3 +172,23 @@ async def test_a_bus_that_does_not_take_the_event_is_said(aws: str, monkeypatch:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with pytest.raises(Unavailable):
         await EventBridgeBus("octopus").publish("SessionEnded", {"n": 1})
+
+
+def test_export_and_erasure_over_http(stack: Stack) -> None:
+    stack.session()
+    memory = "/v1/users/ada/memory"
+
+    answer = request("GET", memory, token=ADA)
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/jsonl")
+    assert [json.loads(line)["type"] for line in answer["body"].splitlines()][:2] == ["conversation", "message"]
+    assert call("DELETE", memory, token=ADA)[0] == 403
+    assert request("GET", memory, token="acme/eve")["statusCode"] == 403
+    for other in ("/v1/users/Ada/memory", "/v1/users/%61da/memory", "/v1/users/ad_/memory", "/v1/users/a%/memory"):
+        assert call("DELETE", other, token=ADMIN)[1]["counts"]["conversations"] == 0
+    assert request("GET", memory, token=ADA)["body"]
+
+    status, erasure = call("DELETE", memory, token=ADMIN)
+
+    assert (status, erasure["counts"]["messages"], erasure["erased_by"]) == (200, 4, "root")
+    assert request("GET", memory, token=ADA)["body"] == ""
+    assert call("GET", "/v1/conversations", token=ADA)[1]["items"] == []

@@ -23,7 +23,7 @@ class Passage:
 
 
 def passages(lines: Sequence[Line], count: TokenCounter, limit: int) -> list[Passage]:
-    """One passage per exchange, a question with its answer, if it fits `limit` tokens by `count`; else as few as it takes,
+    """One passage per exchange, a question with its answer, if it fits `limit` tokens; else as few as it takes,
     cut between sentences. Each piece of a message names its speaker."""
     return [passage for exchange in _exchanges(lines) for passage in _packed(exchange, count, limit)]
 
