@@ -26,6 +26,7 @@ from octopus.tools.loop import run_calls
 from octopus.tools.ports import ToolBox
 from octopus.tools.types import Occasion, ToolCall
 from octopus.turn_events import (
+    ContextReport,
     MemoryAssembled,
     MemorySection,
     Token,
@@ -38,8 +39,9 @@ from octopus.turn_events import (
 )
 from octopus.turn_types import PreparedTurn, TurnPolicy
 from octopus.working.assembly import assemble
+from octopus.working.inspector import InspectorReport, report, shown
 from octopus.working.token_factor import TokenFactors
-from octopus.working.trace import Timings, ToolRecord, TurnTrace
+from octopus.working.trace import StoreReport, Timings, ToolRecord, TurnTrace
 from octopus.working.types import content_tokens
 
 MAX_ROUNDS = 10
@@ -47,6 +49,7 @@ OUT_OF_ROUNDS = "I was not able to complete this within the allowed number of st
 KEEP_ATTEMPTS, KEEP_PAUSE_S = 6, 1.0  # how long a database that is away is waited for when the answer is to be kept
 _STORE_OF = {"procedure": "procedural", "knowledge": "semantic", "episodes": "episodic"}
 _TRACE = TypeAdapter(TurnTrace)
+_REPORT = TypeAdapter(InspectorReport)
 
 
 class AnswerPhase:
@@ -129,18 +132,14 @@ class _Answering:
     def _announce(self) -> None:
         turn = self._turn
         self._emit(TurnStart(turn.turn_id, turn.conversation_id, continued_from=turn.continued_from))
-        stores = {report.name: report for report in turn.stores}
+        stores: dict[str, StoreReport] = {store.name: store for store in turn.stores}
         sections = []
         for section in turn.memory.sections:
-            report = stores.get(_STORE_OF.get(section.name, ""))  # type: ignore[call-overload]
+            store = stores.get(_STORE_OF.get(section.name, ""))
             count = turn.memory.pruning.turns_kept if section.name == "history" else section.included
             sections.append(
                 MemorySection(
-                    section.name,
-                    section.tokens,
-                    count,
-                    report.ms if report else None,
-                    report.degraded if report else None,
+                    section.name, section.tokens, count, store.ms if store else None, store.degraded if store else None
                 )
             )
         budget = turn.memory.budget
@@ -150,9 +149,12 @@ class _Answering:
                 budget.used,
                 budget.available,
                 budget.max_working_memory_tokens,
-                degraded=any(report.degraded for report in turn.stores),
+                degraded=any(store.degraded for store in turn.stores),
             )
         )
+        if turn.inspect:
+            account = report(self._trace("running"), shown(turn.given), "running", None)
+            self._emit(ContextReport(_REPORT.dump_python(account, mode="json")))
 
     async def _hold(self, turn: asyncio.Task[None] | None) -> None:
         """Keep holding the conversation; a turn that has lost it stops."""

@@ -17,6 +17,9 @@ from pydantic import TypeAdapter
 from octopus.conversations.types import Message, Turn, text_of
 from octopus.errors import NotFound
 from octopus.identity import Principal, Role
+from octopus.working.assembly import Ingredients
+from octopus.working.sections import procedure_text
+from octopus.working.selection import chunk_id, content_hash, version_hash
 from octopus.working.trace import StoreReport, Timings, ToolRecord, TurnTrace
 from octopus.working.types import Budget, Item, Pruning, Section
 
@@ -35,12 +38,13 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is stored now of everything that a trace names. Items go by their id."""
+    """What is stored of everything that a trace names: items by their id, the history, the user's message."""
 
     system_prompt: str | None
     agent_version: int | None
     items: Mapping[str, Content]
     messages: list[Message]
+    message: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,23 @@ def report(trace: TurnTrace, contents: Contents, status: str, started_at: dateti
     )
 
 
+def shown(given: Ingredients) -> Contents:
+    """The contents of a turn that is just being taken: what was recalled, before anything could change."""
+    items = {}
+    for chunk in given.knowledge.chunks + given.knowledge.near_misses:
+        items[chunk_id(chunk)] = Content(chunk.source, chunk.content, content_hash(chunk.content))
+    for episode in given.recollection.episodes + given.recollection.near_misses:
+        source = f"{episode.started_at:%Y-%m-%d}"
+        items[str(episode.episode_id)] = Content(source, episode.summary, content_hash(episode.summary))
+    guidance = given.guidance
+    for match in [*([guidance.match] if guidance.match else []), *guidance.near_misses]:
+        procedure = match.procedure
+        text = procedure_text(procedure.name, procedure.description, procedure.steps)
+        items[str(procedure.procedure_id)] = Content(procedure.name, text, version_hash(procedure.version))
+    messages = [message for turn in given.turns for message in turn.messages]
+    return Contents(given.agent.system_prompt, given.agent.version, items, messages, given.message)
+
+
 def _section(section: Section, trace: TurnTrace, contents: Contents) -> InspectedSection:
     text: str | None = None
     state: State = "current"
@@ -183,9 +204,8 @@ def _section(section: Section, trace: TurnTrace, contents: Contents) -> Inspecte
         text = _transcript(kept) or None
         state = "current" if len(kept) == expected else "erased" if not kept else "changed"
     elif section.name == "message":
-        own = [m for m in contents.messages if m.seq > (pruning.last_seq or 0)]
-        text = _transcript(own[:1]) or None
-        state = "current" if own else "erased"
+        text = contents.message
+        state = "erased" if text is None else "current"
     items = [_item(item, contents.items.get(item.item_id)) for item in section.items]
     return InspectedSection(section.name, section.tokens, _percent(section.tokens, trace.budget), text, state, items)
 

@@ -66,7 +66,7 @@ def select_knowledge(knowledge: Knowledge, config: MemoryConfig, tokens: Tokens)
         marks = quoted.count("\n> ") * 2
         raw = chunk.token_count + frame + marks
         return _entry(
-            f"{chunk.document_id}:{chunk.ordinal}",
+            chunk_id(chunk),
             quoted,
             tokens.scaled(raw),
             chunk.score,
@@ -112,6 +112,11 @@ def drop_to_fit(selections: Sequence[Selection], tokens: int) -> list[Selection]
         )
         fitting[at] = fitting[at].without(fitting[at].included[-1], "budget")
     return fitting
+
+
+def chunk_id(chunk: RecalledChunk) -> str:
+    """Names a chunk in a trace."""
+    return f"{chunk.document_id}:{chunk.ordinal}"
 
 
 def content_hash(text: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from octopus.cloud.database import PLATFORM, Database, Row
 from octopus.cloud.queries import load_queries
-from octopus.conversations.types import Message, Turn
+from octopus.conversations.types import Message, Turn, text_of
 from octopus.procedural.types import Step
 from octopus.semantic.types import chunk_source
 from octopus.working.inspector import Content, Contents
@@ -72,7 +72,8 @@ class PostgresInspectorStore:
                 **{row["item_id"]: _episode(row) for row in episodes},
                 **{row["item_id"]: _procedure(row) for row in procedures},
             },
-            messages=[Message(**row) for row in history],
+            messages=[Message(**row) for row in history if row["seq"] != turn.user_seq],
+            message=next((text_of(row["content"]) for row in history if row["seq"] == turn.user_seq), None),
         )
 
 
