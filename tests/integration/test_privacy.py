@@ -23,7 +23,7 @@ from octopus.episodic.closing import EpisodeWriter
 from octopus.episodic.privacy import Erasure, Privacy
 from octopus.episodic.privacy_store import PostgresPrivacyStore
 from octopus.episodic.summarizer import Summarizer
-from octopus.errors import Forbidden, InvalidInput
+from octopus.errors import Conflict, Forbidden, InvalidInput
 from octopus.identity import Principal, Role
 from octopus.recall import Scope
 from tests.conftest import DatabaseUrls
@@ -225,6 +225,16 @@ async def test_what_an_administrator_approved_stays_without_its_source(
 
     rows = await database.all("acme", "select name, source_conversation_id as source from procedures")
     assert rows == [{"name": "repair", "source": None}]
+
+
+async def test_nothing_is_captured_from_an_erased_session(
+    memory: Memory, privacy: Privacy, database: Database, scope: Scope
+) -> None:
+    conversation = await hold_session(memory.log, scope, TALK)
+    await privacy.erase(ADMIN, "ada", None)
+    late = {"tenant": "acme", "agent": scope.agent_id, "conversation": conversation, "text": SECRET, "name": "late"}
+    with pytest.raises(Conflict):
+        await database.run("acme", CAPTURE, {**late, "status": "pending"})
 
 
 async def test_an_export_has_everything(memory: Memory, privacy: Privacy, database: Database, scope: Scope) -> None:

@@ -132,8 +132,8 @@ class Database:
     async def transaction(self, tenant_id: str) -> AsyncIterator[Transaction]:
         """One transaction that sees and writes this tenant's rows only.
 
-        Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key or a
-        concurrent transaction stands in the way; in both cases nothing was written.
+        Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key, a missing row
+        or a concurrent transaction stands in the way; in both cases nothing was written.
         """
         await self._ensure_open()
         try:
@@ -146,6 +146,8 @@ class Database:
                 yield Transaction(connection, pipeline)
         except (psycopg.errors.UniqueViolation, psycopg.errors.SerializationFailure) as exc:
             raise Conflict("The same thing was written at the same time; read it again and retry.") from exc
+        except psycopg.errors.ForeignKeyViolation as exc:
+            raise Conflict("What this belongs to has been deleted at the same time; read it again.") from exc
         except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as exc:
             raise DatabaseUnavailable("The rows are locked by another transaction; retry.", retry_after=1) from exc
         except (psycopg.OperationalError, PoolTimeout) as exc:
