@@ -132,8 +132,8 @@ class Database:
     async def transaction(self, tenant_id: str) -> AsyncIterator[Transaction]:
         """One transaction that sees and writes this tenant's rows only.
 
-        Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key, a missing row
-        or a concurrent transaction stands in the way; in both cases nothing was written.
+        Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key, a missing
+        row or a concurrent transaction stands in the way; in both cases nothing was written.
         """
         await self._ensure_open()
         try:
