@@ -53,7 +53,11 @@ demo: setup  ## Drive the stack through all four memories and print what each co
 
 .PHONY: test
 test: setup-dev  ## Run the tests; ARGS='-k name' narrows them.
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --ignore=tests/infra $(ARGS)
+
+.PHONY: test-infra
+test-infra: setup-dev sam-local  ## Run the tests of the stack for AWS, on the functions as built; ARGS narrows them.
+	$(BIN)/python -m pytest tests/infra $(ARGS)
 
 .PHONY: format
 format: setup-dev  ## Rewrite the code in the one format, and fix what lint can fix.
@@ -78,8 +82,21 @@ sam-build: setup-sam  ## Build the stack for Lambda, and print the unzipped size
 	.venv-sam/bin/sam build --parallel --parameter-overrides Architecture=$(or $(ARCHITECTURE),arm64)
 	$(firstword $(PYTHON)) infra/build/sizes.py
 
+LAMBDA_SOURCES := template.yaml $(shell find functions shared infra/build infra/migrations infra/*.yaml -type f -not -name '*.pyc')
+.aws-sam/local/template.yaml: $(LAMBDA_SOURCES)
+	@$(call install,.venv-sam,requirements/sam.txt)
+	.venv-sam/bin/sam build --parallel --build-dir .aws-sam/local \
+	  --parameter-overrides Architecture=$(subst aarch64,arm64,$(shell uname -m))
+
+.PHONY: sam-local
+sam-local: setup-sam .aws-sam/local/template.yaml  ## Build the stack for this machine's processor, if anything has changed.
+
+.PHONY: invoke
+invoke: setup-dev sam-local  ## Invoke a built function with an event, without Docker: F=EndSession E=events/session-ended.json
+	@$(BIN)/python -m infra.local.invoke $(F) $(E)
+
 .PHONY: check
-check: lint types test demo sam-validate  ## Everything that CI runs.
+check: lint types test demo sam-validate test-infra  ## Everything that CI runs.
 
 .PHONY: lock
 lock:  ## Resolve requirements/*.in anew into exact, hashed locks.

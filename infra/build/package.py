@@ -89,9 +89,14 @@ def prune(python: Path) -> None:
 
 def compile_all(directory: Path, mounted: str) -> None:
     """Bytecode that is valid whatever the time stamps in the zip file, and names the files as Lambda has them."""
-    names = {"stripdir": str(directory), "prependdir": mounted}
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    if not compileall.compile_dir(directory, quiet=1, workers=0, invalidation_mode=unchecked, **names):
+    if not compileall.compile_dir(
+        directory,
+        quiet=1,
+        workers=0,
+        stripdir=str(directory),
+        prependdir=mounted,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    ):
         raise SystemExit(f"{directory} does not compile")
 
 
