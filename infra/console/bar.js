@@ -5,23 +5,21 @@ import { count, words } from "./format.js";
 
 /** @typedef {{name: string, tokens: number}} Share */
 
-/** The order in which the sections stand in working memory. */
-export const SECTIONS = ["tools", "system_prompt", "procedure", "knowledge", "episodes", "history", "message"];
-
 /** @param {Share[]} sections */
 export const used = (sections) => sections.reduce((sum, { tokens }) => sum + tokens, 0);
 
 /**
  * @param {Share[]} sections
- * @param {number} whole tokens that the full width stands for; what the sections leave is drawn as free
+ * @param {number} whole tokens that the full width stands for; what is left is drawn as free
+ * @param {number} [reserve] tokens at the end that are kept for the answer
  */
-export function bar(sections, whole) {
-  const shares = sections.filter(({ tokens }) => tokens > 0);
-  const free = Math.max(0, whole - used(sections));
-  const text = shares.map(({ name, tokens }) => `${words(name)} ${count(tokens)}`);
-  return el("div", { class: "bar", role: "img", "aria-label": `Tokens: ${[...text, `free ${count(free)}`].join(", ")}` },
-    shares.map(({ name, tokens }) => segment(name, tokens)),
-    free > 0 && segment("free", free));
+export function bar(sections, whole, reserve = 0) {
+  const shares = [...sections, { name: "answer_reserve", tokens: reserve }].filter(({ tokens }) => tokens > 0);
+  const free = Math.max(0, whole - used(shares));
+  const parts = free > 0 ? shares.toSpliced(reserve ? -1 : shares.length, 0, { name: "free", tokens: free }) : shares;
+  const text = parts.map(({ name, tokens }) => `${words(name)} ${count(tokens)}`);
+  return el("div", { class: "bar", role: "img", "aria-label": `Tokens: ${text.join(", ")}` },
+    parts.map(({ name, tokens }) => segment(name, tokens)));
 }
 
 /** @param {string} name @param {number} tokens */

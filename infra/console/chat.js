@@ -142,7 +142,7 @@ export class Chat {
 
   /** @param {TurnView} turn @param {{turn_id: string, conversation_id: string, continued_from?: string | null}} start */
   #started(turn, start) {
-    turn.known(start.turn_id);
+    turn.known(start.conversation_id, start.turn_id);
     if (start.continued_from) {
       this.log.insertBefore(el("p", { class: "divider" }, "That session had ended; this is a new one."), turn.element);
     }
@@ -192,7 +192,7 @@ export class Chat {
     const blocks = (/** @type {boolean} */ asked) =>
       messages.filter(({ role }) => (role === "user") === asked).flatMap(({ content }) => content);
     const turn = this.#append(blocks(true).map(({ text = "" }) => text).join(""));
-    turn.known(messages[0].turn_id);
+    turn.known(/** @type {string} */ (this.place.conversation), messages[0].turn_id);
     for (const block of blocks(false)) {
       if (block.type === "text") turn.add(block.text);
       if (block.type === "tool_use") {

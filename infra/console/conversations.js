@@ -25,7 +25,7 @@ export class Conversations {
     const { agent, conversation } = this.place;
     if (!agent) return this.clear();
     try {
-      const { items } = await this.api.get("/conversations", { agent_id: agent });
+      const { items } = await this.api.get("/conversations", { agent_id: agent, user_id: this.api.session.claims.sub });
       if (load !== this.#loads) return;
       redraw(this.list, items.map((/** @type {any} */ item) => this.#item(item)));
       if (!items.length) fill(this.list, el("li", { class: "empty" }, "No conversations yet."));

@@ -36,7 +36,8 @@ export function redraw(node, ...children) {
   const focused = /** @type {HTMLElement} */ (document.activeElement);
   const key = node.contains(focused) ? focused.dataset.key : undefined;
   fill(node, ...children);
-  if (key) [...node.querySelectorAll("[data-key]")].find((control) => /** @type {HTMLElement} */ (control).dataset.key === key)?.focus();
+  const same = key && [...node.querySelectorAll("[data-key]")].find((control) => control.getAttribute("data-key") === key);
+  if (same instanceof HTMLElement) same.focus();
 }
 
 /**

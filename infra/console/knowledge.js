@@ -38,16 +38,16 @@ export class Knowledge {
   async load(wait = POLL_MS) {
     clearTimeout(this.#timer);
     const load = ++this.#loads;
-    const mayWrite = this.api.session.roles.has("OctopusAdmin");
-    byId("drop").hidden = !mayWrite;
-    byId("knowledge-needs-admin").hidden = mayWrite;
-    if (this.place.view !== "knowledge" || !this.place.agent) return;
+    const mayManage = this.api.session.roles.has("OctopusAdmin");
+    byId("knowledge-body").hidden = !mayManage;
+    byId("knowledge-needs-admin").hidden = mayManage;
+    if (this.place.view !== "knowledge" || !this.place.agent || !mayManage) return;
     try {
-      const { items } = await this.api.get(this.#path);
+      const documents = await this.api.get(this.#path);
       if (load !== this.#loads) return;
-      redraw(this.rows, items.map((/** @type {any} */ document) => this.#row(document, mayWrite)),
-        !items.length && el("tr", {}, el("td", { colspan: 6, class: "empty" }, "No documents yet.")));
-      if (items.some((/** @type {any} */ { status }) => status === "pending" || status === "indexing")) {
+      redraw(this.rows, documents.map((/** @type {any} */ document) => this.#row(document)),
+        !documents.length && el("tr", {}, el("td", { colspan: 6, class: "empty" }, "No documents yet.")));
+      if (documents.some((/** @type {any} */ { status }) => status === "pending" || status === "indexing")) {
         this.#timer = setTimeout(() => this.load(Math.min(wait * 1.3, POLL_MAX_MS)), wait);
       }
     } catch (error) {
@@ -55,8 +55,8 @@ export class Knowledge {
     }
   }
 
-  /** @param {any} document @param {boolean} mayWrite */
-  #row(document, mayWrite) {
+  /** @param {any} document */
+  #row(document) {
     const { document_id: id, file_name: name, status, failure_reason: reason } = document;
     const button = (/** @type {string} */ label, /** @type {() => unknown} */ act) =>
       el("button", { type: "button", class: "quiet", "aria-label": `${label} ${name}`, dataset: { key: `${label} ${id}` }, onclick: act }, label);
@@ -66,7 +66,7 @@ export class Knowledge {
       el("td", { dataset: { label: "Size" } }, document.size_bytes === null ? "–" : size(document.size_bytes)),
       el("td", { dataset: { label: "Chunks" } }, count(document.chunk_count)),
       el("td", { dataset: { label: "Changed" } }, when(document.updated_at)),
-      el("td", {}, mayWrite && el("div", { class: "actions" },
+      el("td", {}, el("div", { class: "actions" },
         button("Reindex", () => this.#change(() => this.api.patch(`${this.#path}/${id}/reindex`), `${name} will be indexed again.`)),
         button("Delete", async () => {
           if (await confirmed(`Delete ${name} and what was learned from it?`, "Delete")) {
@@ -88,7 +88,7 @@ export class Knowledge {
   /** @param {File} file */
   async #upload(file) {
     const { upload } = await this.api.post(this.#path, {
-      file_name: file.name, media_type: file.type || "application/octet-stream", size_bytes: file.size,
+      file_name: file.name, media_type: file.type || null, size_bytes: file.size,
     });
     const form = new FormData();
     for (const [name, value] of Object.entries(upload.fields)) form.append(name, String(value));

@@ -8,8 +8,10 @@ import { markdown } from "./markdown.js";
 /** @typedef {{name: string, tokens: number, count: number, ms: number | null, degraded: "failed" | "late" | null}} Section */
 
 export class TurnView {
-  /** @type {string | null} */
+  /** @type {string | null} null until the server has begun the turn */
   turnId = null;
+  /** @type {string | null} */
+  conversationId = null;
   #text = "";
   /** @type {HTMLElement | null} the text part that is growing */
   #part = null;
@@ -52,8 +54,9 @@ export class TurnView {
     this.answer.setAttribute("aria-busy", "true");
   }
 
-  /** @param {string} turnId */
-  known(turnId) {
+  /** @param {string} conversationId @param {string} turnId */
+  known(conversationId, turnId) {
+    this.conversationId = conversationId;
     this.turnId = turnId;
     if (this.inspectButton) this.inspectButton.hidden = false;
   }
@@ -94,13 +97,13 @@ export class TurnView {
     this.#tool(id)?.append(el("pre", { tabindex: "0" }, typeof detail === "string" ? detail : JSON.stringify(detail, null, 2)));
   }
 
-  /** @param {{sections: Section[], used_tokens: number, available_tokens: number}} memory */
-  memory({ sections, used_tokens: tokens, available_tokens: available }) {
+  /** @param {{sections: Section[], used_tokens: number, max_working_memory_tokens: number}} memory */
+  memory({ sections, used_tokens: tokens, max_working_memory_tokens: whole }) {
     const slowest = Math.max(0, ...sections.map(({ ms }) => ms ?? 0));
     const drawn = bar(sections, used(sections));
     this.memoryBar.replaceWith(drawn);
     this.memoryBar = drawn;
-    fill(this.account, `${count(tokens)} tokens, ${percent(tokens, available)} of the budget`,
+    fill(this.account, `${count(tokens)} tokens, ${percent(tokens, whole)} of the budget`,
       slowest > 0 && ` · recalled in ${duration(slowest)}`,
       sections.filter(({ degraded }) => degraded).map(({ name, degraded }) =>
         el("span", { class: "badge warning" }, `${words(name)} ${degraded}`)));

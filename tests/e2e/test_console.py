@@ -57,7 +57,7 @@ def console(page: Console) -> Console:
 class TestSession:
     def test_signs_in_with_the_local_issuer_and_out_again(self, page: Console) -> None:
         page.sign_in(roles=("OctopusDebug",), user="ünal")
-        assert page.text("#who") == "ünal at acme"
+        assert page.text("#who") == "ünal at demo"
         assert page.texts("#roles .badge") == ["Debug"]
         assert page.run("return sessionStorage.length") == 1
 
@@ -103,7 +103,7 @@ class TestChat:
         fake.release.set()
         console.until(lambda: console.text(".answer") == "First. Last.")
         console.until(lambda: console.find(".answer").get_attribute("aria-busy") is None)
-        assert "4.1 % of the budget" in console.text(".turn footer")
+        assert "4 % of the budget" in console.text(".turn footer")
         assert "answered in 1.2 s" in console.text(".turn footer")
 
     def test_goes_on_in_the_conversation_that_the_first_turn_began(self, console: Console, fake: FakeOctopus) -> None:
@@ -113,7 +113,7 @@ class TestChat:
         assert first.keys() == {"agent_id", "message", "message_id"}
         assert first["agent_id"] == ARIA["agent_id"]
         assert UUID(first["message_id"]) != UUID(second["message_id"])
-        assert second["conversation_id"] in fake.logs
+        assert UUID(second["conversation_id"]) in fake.logs
 
     def test_enter_sends_and_shift_enter_begins_a_line(self, console: Console, fake: FakeOctopus) -> None:
         message = console.find("#message")
@@ -237,10 +237,11 @@ class TestConversations:
         console.ask("one")
         console.ask("again")
         assert console.text(".divider") == "That session had ended; this is a new one."
-        assert "conversation=c9" in console.driver.current_url
+        console.all("[aria-label^='Inspect']")[0].click()
+        console.until(lambda: console.texts(".report h3") == ["Turn 1"])
 
     def test_shows_a_conversation_that_does_not_exist_as_a_problem(self, console: Console) -> None:
-        console.run("location.hash += '&conversation=gone'")
+        console.run("location.hash += '&conversation=c0000000-0000-4000-8000-000000000009'")
         console.until(lambda: console.text("#log") == "There is no such conversation.")
 
     def test_another_agent_is_another_conversation(self, console: Console, fake: FakeOctopus) -> None:
@@ -342,13 +343,13 @@ class TestInspector:
         assert console.driver.switch_to.active_element == console.find("#inspector-title")
 
         expected = report(2)
-        tokens = {section["name"]: section["tokens"] for section in expected["sections"]}
+        tokens = {section.name: section.tokens for section in expected.sections}
         rows = [row.text.splitlines() for row in console.all(".sections tbody tr")]
         cells = [row.find_elements("css selector", "td")[0].text for row in console.all(".sections tbody tr")]
-        free = expected["budget"]["available"] - sum(tokens.values())
-        assert cells == [f"{n:,}" for n in [*tokens.values(), free]]
+        free = expected.budget.available - sum(tokens.values())
+        assert cells == [f"{n:,}" for n in [*tokens.values(), expected.budget.output_reserve_tokens, free]]
         assert any("late" in " ".join(row) for row in rows)
-        assert "3,237 of 145,904 tokens, 2.2 % of the budget" in console.text(".report")
+        assert "3,295 of 150,000 tokens, 2.2 % of the budget" in console.text(".report")
 
         enlarged = console.all(".report .bar")[1]
         widths = [segment.rect["width"] for segment in enlarged.find_elements("css selector", ".segment")]
@@ -367,12 +368,12 @@ class TestInspector:
         items = console.text("#reports")
         assert "Rank\n1\nRelevance\n0.93\nThreshold\n0.70\nCosine\n0.62" in items
         assert "Annual leave entitlement is 25 days." in items
-        assert "Changed since; this is the text of now." in items
-        assert "Erased since." in items
+        assert "handbook.pdf (page 12)\nchanged since" in items
+        assert "This is the text of now; it was another one in that turn." in items
+        assert "Erased\nerased since" in items
         facts = console.text(".facts")
-        assert "900: 400 read from cache, 0 written, 500 uncached" in facts
-        assert "Fifo: 0 turns kept, 2 dropped" in facts
-        assert "Episodic late" in facts
+        assert "900: 400 read from cache, 0 written to it, 500 uncached" in facts
+        assert "fifo: 0 turns kept, 2 dropped" in facts
 
     def test_puts_two_turns_side_by_side(self, console: Console) -> None:
         console.ask("one")
@@ -559,7 +560,7 @@ CONTRAST = """
     const value = ratio(getComputedStyle(node).color, ground(node));
     if (value < 4.5) poor.push(`${value.toFixed(2)} ${node.className} ${walker.currentNode.data.slice(0, 30)}`);
   }
-  for (const node of document.querySelectorAll(".segment:not([data-section=free])")) {
+  for (const node of document.querySelectorAll(".segment:not([data-section=free], [data-section=answer_reserve])")) {
     const value = ratio(getComputedStyle(node).backgroundColor, ground(node.parentElement));
     if (value < 3) poor.push(`${value.toFixed(2)} ${node.dataset.section}`);
   }

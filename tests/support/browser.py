@@ -87,7 +87,12 @@ class Console:
 
     def click(self, selector: str) -> None:
         """Click it, once it stands still."""
-        self.until(lambda: self.find(selector).click() or True)  # type: ignore[func-returns-value]
+
+        def clicked() -> bool:
+            self.find(selector).click()
+            return True
+
+        self.until(clicked)
 
     def press(self, *keys: str) -> None:
         self.driver.switch_to.active_element.send_keys(*keys)
@@ -109,14 +114,14 @@ class Console:
         self._wait.until(lambda _: condition())
 
     def run(self, script: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(script, *arguments)  # type: ignore[no-untyped-call]
+        return self.driver.execute_script(script, *arguments)
 
     def run_module(self, body: str, *arguments: Any) -> Any:
         """The value of an async function body that may `import()` the console's modules."""
         script = (
             f"const done = arguments[arguments.length - 1]; (async (...args) => {{ {body} }})(...arguments).then(done)"
         )
-        return self.driver.execute_async_script(script, *arguments)  # type: ignore[no-untyped-call]
+        return self.driver.execute_async_script(script, *arguments)
 
     def resize(self, width: int, height: int) -> None:
         """Below 500 px a window cannot go; the emulated screen can."""
