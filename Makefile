@@ -98,6 +98,14 @@ invoke: setup-dev sam-local  ## Invoke a built function with an event, without D
 .PHONY: check
 check: lint types test demo sam-validate test-infra  ## Everything that CI runs.
 
+.PHONY: bench-context
+bench-context: setup-dev  ## What assembling working memory costs, by the length of the conversation.
+	@$(BIN)/python -m tests.bench.context
+
+.PHONY: bench-cache
+bench-cache: setup-dev  ## What the provider's prompt cache makes of each layout and pruning strategy.
+	@$(BIN)/python -m tests.bench.cache
+
 .PHONY: lock
 lock:  ## Resolve requirements/*.in anew into exact, hashed locks.
 	@[ -x .venv-lock/bin/uv ] || { $(firstword $(PYTHON)) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv; }

@@ -1,8 +1,8 @@
 """`make bench-context`: what it costs to assemble working memory, by the length of the conversation.
 
-Times everything between the arrival of a message and the request to the model, save search, embedding and writing: the
-read of agent, conversation and history from a real PostgreSQL, and the assembly. Every turn holds about 1,600 tokens, so
-that a conversation of 100 turns fills the budget of 150,000 tokens.
+Times everything between the arrival of a message and the request to the model, save search, embedding and writing:
+the read of agent, conversation and history from a real PostgreSQL, and the assembly. Every turn holds about 1,600
+tokens, so that a conversation of 100 turns fills the budget of 150,000 tokens.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ async def main() -> None:
 class Row:
     """One line of the table; milliseconds are medians unless they say otherwise."""
 
-    def __init__(self, context: TurnContext, memory: WorkingMemory, loads: list[float], assemblies: list[float]) -> None:
+    def __init__(
+        self, context: TurnContext, memory: WorkingMemory, loads: list[float], assemblies: list[float]
+    ) -> None:
         whole = [a + b for a, b in zip(loads, assemblies, strict=True)]
         self.rows = len(context.history)
         self.kept = memory.pruning.turns_kept

@@ -102,7 +102,7 @@ def assemble(given: Ingredients, tokens: Tokens, cache_minimum_tokens: int) -> W
         config.context_layout,
         Breakpoints(
             system=prefix >= cache_minimum_tokens,
-            history=bool(kept) and prefix + history.tokens >= cache_minimum_tokens,
+            history=_is_read_again(given) and bool(kept) and prefix + history.tokens >= cache_minimum_tokens,
         ),
     )
     sections = [tools, system_prompt, guidance, knowledge.section(), episodes.section(), history, message]
@@ -114,6 +114,15 @@ def assemble(given: Ingredients, tokens: Tokens, cache_minimum_tokens: int) -> W
         pruning=_pruning(given, kept, summary),
         budget=Budget(config.max_working_memory_tokens, config.output_reserve_tokens, config.input_budget, used),
     )
+
+
+def _is_read_again(given: Ingredients) -> bool:
+    """Whether a later call can read the prefix that ends with the history; writing one that none does costs a quarter more.
+
+    In the layout `cache` the next turn does. In `documented` new memories stand before the history on every turn, so that
+    only the next round of a tool loop does.
+    """
+    return given.agent.memory_config.context_layout == "cache" or given.exchange_tokens > 0
 
 
 def _free_beside(fixed: Sequence[Section], config: MemoryConfig) -> int:
