@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import httpx2
@@ -43,6 +43,12 @@ class Client:
         self.user = user
         headers = {"Authorization": f"Bearer {token(address, tenant, user, groups)}"}
         self._http = httpx2.Client(base_url=address, headers=headers, timeout=TIMEOUT_S, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
 
     def get(self, path: str) -> Any:
         return _checked(self._http.get(path))

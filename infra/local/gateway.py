@@ -15,6 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from functions.chat import app as chat
 from infra.local import issuer
 from infra.local.api_gateway import event_of, response_of
-from infra.local.lambda_runtime import invoke
+from infra.local.lambda_runtime import initialize, invoke
 from infra.local.leash import follow
 from infra.local.processes import CHECKOUT
 from infra.local.serving import serve
+from infra.local.state import State
+from octopus.cloud.tokens import count_tokens
+from octopus.cloud.wiring import services
 
 CONSOLE = CHECKOUT / "infra" / "console"
 CHAT_PATHS = ("/healthz", "/v1/chat")
@@ -43,9 +48,10 @@ logger = logging.getLogger(__name__)
 
 
 class Environment:
-    """A process that runs `function` for one event after another, and is made anew if it dies."""
+    """A process that calls `begin`, then `function` for one event after another; made anew if it dies."""
 
-    def __init__(self, function: Callable[[Event], Any]) -> None:
+    def __init__(self, begin: Callable[[], None], function: Callable[[Event], Any]) -> None:
+        self._begin = begin
         self._function = function
         self._process = self._new()
 
@@ -61,12 +67,16 @@ class Environment:
         self._process.shutdown(cancel_futures=True)
 
     def _new(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, get_context("spawn"), initializer=follow, initargs=(os.getpid(), signal.SIGTERM))
+        process = ProcessPoolExecutor(
+            1, get_context("spawn"), initializer=follow, initargs=(os.getpid(), signal.SIGTERM)
+        )
+        process.submit(self._begin)
+        return process
 
 
-def create_app(chat: ASGIApp, api: Callable[[Event], Awaitable[Any]], issuer_app: ASGIApp) -> ASGIApp:
-    """`chat` answers its own paths and gets the life-cycle events; the rest is the issuer, the API and the
-    console."""
+def create_app(chat_app: ASGIApp, api: Callable[[Event], Awaitable[Any]], issuer_app: ASGIApp) -> ASGIApp:
+    """`chat_app` answers its own paths and gets the life-cycle events; the rest is the issuer, the API and
+    the console."""
 
     async def call_api(request: Request) -> Response:
         try:
@@ -86,21 +96,28 @@ def create_app(chat: ASGIApp, api: Callable[[Event], Awaitable[Any]], issuer_app
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         to_chat = scope["type"] == "lifespan" or scope["path"] in CHAT_PATHS
-        await (chat if to_chat else others)(scope, receive, send)
+        await (chat_app if to_chat else others)(scope, receive, send)
 
     # A page of another name that resolves to this machine is not let in: the issuer gives tokens to all who
     # ask.
     return TrustedHostMiddleware(app, ["127.0.0.1", "localhost"])
 
 
-def main(port: int) -> None:
-    from functions.chat.app import app as chat
+async def warm_up() -> None:
+    """Load what the first turn would load within its deadlines: the provider's SDK takes a second, the
+    embedding model another."""
+    import_module("anthropic")
+    count_tokens("")
+    await services().embedder.embed(["warm-up"])
 
-    state = Path(os.environ["OCTOPUS_LOCAL_STATE"])
-    signer = issuer.Issuer(os.environ["OCTOPUS_JWT_ISSUER"], state / "issuer.pem")
-    environment = Environment(partial(invoke, "api"))
+
+def main(port: int) -> None:
+    state = State(Path(os.environ["OCTOPUS_LOCAL_STATE"]))
+    signer = issuer.Issuer(os.environ["OCTOPUS_JWT_ISSUER"], state.issuer_key)
+    environment = Environment(partial(initialize, "api"), partial(invoke, "api"))
+    asyncio.run(warm_up())
     try:
-        serve(create_app(chat, environment.invoke, issuer.create_app(signer)), port)
+        serve(create_app(chat.app, environment.invoke, issuer.create_app(signer)), port)
     finally:
         environment.close()
 

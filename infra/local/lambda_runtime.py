@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -43,8 +45,10 @@ class LambdaContext:
 
 
 def initialize(function: str) -> None:
-    """Import the function, as Lambda does before the first call."""
+    """Import the function, as Lambda does before the first call. The process will end as on Lambda, too: at
+    once, with the functions' event loop and pools."""
     import_module(f"functions.{function}.handler")
+    atexit.register(os._exit, 0)
 
 
 def invoke(function: str, event: dict[str, Any]) -> Any:

@@ -24,10 +24,10 @@ class SeedFailed(Exception):
 
 def seed(address: str, *, meanwhile: Callable[[], None]) -> None:
     """Make what is missing, and wait until the document is indexed; calls `meanwhile` now and then."""
-    client = Client(address, TENANT, USER, GROUPS)
-    agent = _agent(client)
-    _procedure(client)
-    _document(client, agent["agent_id"], meanwhile)
+    with Client(address, TENANT, USER, GROUPS) as client:
+        agent = _agent(client)
+        _procedure(client)
+        _document(client, agent["agent_id"], meanwhile)
 
 
 def _agent(client: Client) -> dict[str, Any]:

@@ -94,14 +94,19 @@ class State:
     def holder(self) -> int | None:
         """The process that has the lock."""
         try:
-            with self._lock_file.open() as lock:
+            lock = self._lock_file.open()
+        except FileNotFoundError:
+            return None
+        with lock:
+            while True:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    return int(lock.read())
-        except FileNotFoundError:
-            pass
-        return None
+                    lock.seek(0)
+                    if pid := lock.read():  # else it has not written it yet
+                        return int(pid)
+                else:
+                    return None
 
     def log(self, name: str) -> Path:
         return self.logs / f"{name}.log"

@@ -196,8 +196,6 @@ def main() -> None:
     worker = Worker(invoke, Mirror(Path(os.environ["OCTOPUS_LOCAL_STATE"])))
     signal.signal(signal.SIGTERM, worker.stop)
     worker.run()
-    logging.shutdown()
-    os._exit(0)  # as on Lambda, the functions' pools and event loop end with the process and not before
 
 
 if __name__ == "__main__":

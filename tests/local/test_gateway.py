@@ -148,6 +148,10 @@ def test_a_page_of_another_name_is_not_let_in(client: TestClient) -> None:
 # The API's process
 
 
+def begin() -> None:
+    pass
+
+
 def act(event: dict[str, Any]) -> Any:
     match event:
         case {"raise": text}:
@@ -159,7 +163,7 @@ def act(event: dict[str, Any]) -> Any:
 
 @pytest.fixture
 async def environment() -> AsyncIterator[Environment]:
-    environment = Environment(act)
+    environment = Environment(begin, act)
     yield environment
     environment.close()
 

@@ -82,8 +82,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def agents(running: Running) -> list[str]:
-    client = Client(running.address, "demo", "alex", ["OctopusAdmin"])
-    return sorted(agent["name"] for agent in client.get("/v1/agents"))
+    with Client(running.address, "demo", "alex") as client:
+        return sorted(agent["name"] for agent in client.get("/v1/agents"))
 
 
 def test_it_starts_is_found_by_other_commands_and_stops_whole_on_ctrl_c(machine: Machine) -> None:
@@ -120,9 +120,8 @@ def test_it_starts_is_found_by_other_commands_and_stops_whole_on_ctrl_c(machine:
 
 def test_data_is_kept_and_a_killed_stack_leaves_nothing_and_starts_again(machine: Machine) -> None:
     with machine.started() as (stack, running, processes):
-        Client(running.address, "demo", "alex", ["OctopusAdmin"]).post(
-            "/v1/agents", {"name": "b", "system_prompt": "B"}
-        )
+        with Client(running.address, "demo", "alex", ["OctopusAdmin"]) as client:
+            client.post("/v1/agents", {"name": "b", "system_prompt": "B"})
         stack.kill()
         stack.wait()
         if sys.platform == "linux":

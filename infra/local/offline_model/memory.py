@@ -88,8 +88,12 @@ def closest(candidates: Iterable[Quote], asked: str, *, most: int) -> list[Quote
     scored = [
         (len(wanted & content_words(f"{quote.source} {quote.text}")), quote) for quote in dict.fromkeys(candidates)
     ]
-    ranked = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
-    return [quote for _, quote in ranked[:most]]
+    chosen: list[Quote] = []
+    for score, quote in sorted(scored, key=lambda pair: -pair[0]):
+        said = any(quote.text in other.text or other.text in quote.text for other in chosen)
+        if score and not said and len(chosen) < most:
+            chosen.append(quote)
+    return chosen
 
 
 def _texts(message: Json) -> list[str]:
