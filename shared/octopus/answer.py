@@ -173,7 +173,7 @@ class _Answering:
         turn = self._turn
         memory, exchange = turn.memory, list[dict[str, Any]]()
         for _ in range(MAX_ROUNDS):
-            reply = await self._ask(memory.system, [*memory.messages, *exchange])
+            reply = await self._ask(turn.request(memory, exchange))
             calls = [block for block in reply.content if block["type"] == "tool_use"]
             if reply.stop_reason != "tool_use" or not calls:
                 self._keep_message("assistant", reply.content, reply.stop_reason)
@@ -191,15 +191,7 @@ class _Answering:
         self._keep_message("assistant", [text_block(OUT_OF_ROUNDS)], "max_rounds")
         return "max_rounds"
 
-    async def _ask(self, system: list[Block], messages: list[dict[str, Any]]) -> Reply:
-        turn = self._turn
-        request = ModelRequest(
-            model=turn.model,
-            system=system,
-            messages=messages,
-            max_tokens=turn.memory.budget.output_reserve_tokens,
-            tools=[asdict(tool) for tool in turn.tools],
-        )
+    async def _ask(self, request: ModelRequest) -> Reply:
         async with self._phase.observer.span("model"), self._phase.model.stream(request) as stream:
             async for text in stream:
                 self._say(text)
@@ -211,9 +203,8 @@ class _Answering:
 
     async def _learn(self, usage: Usage) -> None:
         """Correct the model's token factor from the first call, whose input is exactly what was assembled."""
-        raw = round(self._turn.memory.budget.used / self._turn.tokens.factor)
         with suppress(DatabaseUnavailable):
-            await self._phase.factors.correct(self._turn.model, raw, usage.total_input_tokens)
+            await self._phase.factors.correct(self._turn.model, self._turn.raw_tokens, usage.total_input_tokens)
 
     async def _run_tools(self, calls: list[Block]) -> list[Block]:
         for call in calls:

@@ -22,7 +22,7 @@ from octopus.answer import AnswerPhase
 from octopus.conversations.ports import ConversationLog
 from octopus.conversations.types import Conversation, NewMessage, NewTurn, Turn, TurnContext, text_block, text_of
 from octopus.embedding import Embedder
-from octopus.errors import BodyTooLarge, Conflict, InvalidInput, NotFound, TurnInProgress
+from octopus.errors import BodyTooLarge, Conflict, InvalidInput, NotFound, OctopusError, TurnInProgress
 from octopus.identity import Principal, Role
 from octopus.memory_config import MemoryConfig
 from octopus.model import ChatModel
@@ -39,10 +39,11 @@ from octopus.working.assembly import Ingredients, RunningSummary, assemble
 from octopus.working.folding import Folding
 from octopus.working.pruning import LogExtent, whole_turns
 from octopus.working.token_factor import TokenFactors
-from octopus.working.types import Tokens, WorkingMemory, content_tokens
+from octopus.working.types import Tokens, content_tokens
 
 MESSAGE_ID_MAX_CHARS = 200
 RETRY_AFTER_S = 2
+NEAR_LIMIT = 0.9  # of the budget; beyond it the provider is asked for its own count
 
 
 class TurnRunner:
@@ -64,6 +65,7 @@ class TurnRunner:
         self._log = log
         self._read_phase = read_phase
         self._embedder = embedder
+        self._model = model
         self._toolbox = toolbox
         self._factors = factors
         self._folding = folding
@@ -95,7 +97,6 @@ class TurnRunner:
             read = time.perf_counter()
             conversation = _still_open(context)
             given = _ingredients(agent, request, context, conversation, recalled, tools, tokens)
-            given, memory = await self._assemble(scope, conversation, given, tokens)
             prepared = PreparedTurn(
                 scope=scope,
                 turn_id=context.earlier.turn_id if context.earlier else uuid4(),
@@ -103,16 +104,18 @@ class TurnRunner:
                 continued_from=request.conversation_id if conversation is None else None,
                 model=model,
                 given=given,
-                memory=memory,
+                memory=assemble(given, tokens, self._policy.cache_minimum_tokens),
                 tools=tools,
                 tokens=tokens,
                 stores=recalled.reports,
                 arrived=arrived,
                 loaded_ms=(loaded - arrived) * 1000,
                 read_ms=(read - loaded) * 1000,
-                assemble_ms=(time.perf_counter() - read) * 1000,
+                assemble_ms=0.0,
                 inspect=request.inspect,
             )
+            prepared = await self._assemble(prepared, conversation)
+            prepared = replace(prepared, assemble_ms=(time.perf_counter() - read) * 1000)
             await self._make_durable(prepared, request, context, conversation)
         finally:
             query.cancel()
@@ -185,23 +188,42 @@ class TurnRunner:
             answers[-1].message_id if answers else None,
         )
 
-    async def _assemble(
-        self, scope: Scope, conversation: Conversation | None, given: Ingredients, tokens: Tokens
-    ) -> tuple[Ingredients, WorkingMemory]:
-        """Working memory; with strategy `summarize`, after folding the turns that do not fit."""
-        memory = assemble(given, tokens, self._policy.cache_minimum_tokens)
-        if conversation is None or given.agent.memory_config.pruning_strategy != "summarize":
-            return given, memory
-        through = (memory.pruning.first_seq or conversation.last_seq + 1) - 1
-        if through <= (given.summary.through if given.summary else 0):
-            return given, memory
-        summary = await self._folding.fold(
-            scope.tenant_id, conversation.conversation_id, given.summary, through, tokens
+    async def _assemble(self, turn: PreparedTurn, conversation: Conversation | None) -> PreparedTurn:
+        """Working memory, folded where the strategy says so, and counted by the provider where it is tight."""
+        if conversation and turn.given.agent.memory_config.pruning_strategy == "summarize":
+            turn = await self._folded(turn, conversation)
+        budget = turn.memory.budget
+        if budget.used >= NEAR_LIMIT * budget.available:
+            turn = await self._counted(turn)
+        return turn
+
+    def _with_memory(self, turn: PreparedTurn) -> PreparedTurn:
+        return replace(turn, memory=assemble(turn.given, turn.tokens, self._policy.cache_minimum_tokens))
+
+    async def _folded(self, turn: PreparedTurn, conversation: Conversation) -> PreparedTurn:
+        """Fold what was pruned into the running summary; if that fails the turn goes on without it, as with `fifo`."""
+        summary = turn.given.summary
+        through = (turn.memory.pruning.first_seq or conversation.last_seq + 1) - 1
+        if through <= (summary.through if summary else 0):
+            return turn
+        extended = await self._folding.fold(
+            turn.scope.tenant_id, conversation.conversation_id, summary, through, turn.tokens
         )
-        if summary is None:
-            return given, replace(memory, pruning=replace(memory.pruning, summary_failed=True))
-        given = given.after(summary)
-        return given, assemble(given, tokens, self._policy.cache_minimum_tokens)
+        if extended is None:
+            pruning = replace(turn.memory.pruning, summary_failed=True)
+            return replace(turn, memory=replace(turn.memory, pruning=pruning))
+        return self._with_memory(replace(turn, given=turn.given.after(extended)))
+
+    async def _counted(self, turn: PreparedTurn) -> PreparedTurn:
+        """Near the limit an estimate is not enough: ask the provider, and prune again if it counts more than we did."""
+        try:
+            exact = await self._model.count_tokens(turn.request(turn.memory))
+        except OctopusError:
+            return turn
+        if exact <= turn.memory.budget.used:
+            return turn
+        await self._factors.correct(turn.model, turn.raw_tokens, exact)
+        return self._with_memory(replace(turn, tokens=await self._factors.tokens(turn.model)))
 
     async def _make_durable(
         self, turn: PreparedTurn, request: TurnRequest, context: TurnContext, conversation: Conversation | None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
+from octopus.model import ModelRequest
 from octopus.recall import Scope
 from octopus.tools.types import ToolSpec
 from octopus.working.assembly import Ingredients
@@ -54,3 +56,18 @@ class PreparedTurn:
     read_ms: float
     assemble_ms: float
     inspect: bool
+
+    @property
+    def raw_tokens(self) -> int:
+        """What our tokenizer counts of working memory, before the model's factor."""
+        return round(self.memory.budget.used / self.tokens.factor)
+
+    def request(self, memory: WorkingMemory, exchange: Sequence[dict[str, Any]] = ()) -> ModelRequest:
+        """The call to the model: working memory, then the tool calls and results of this turn so far."""
+        return ModelRequest(
+            model=self.model,
+            system=memory.system,
+            messages=[*memory.messages, *exchange],
+            max_tokens=memory.budget.output_reserve_tokens,
+            tools=[asdict(tool) for tool in self.tools],
+        )

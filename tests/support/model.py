@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic import BaseModel
 
 from octopus.conversations.types import Block, text_block
-from octopus.errors import OctopusError
+from octopus.errors import ModelUnavailable, OctopusError
 from octopus.model import ModelRequest, Reply, Usage
 
 
@@ -54,17 +54,22 @@ class ScriptedModel:
         self.script = list(script) or [Say("All right.")]
         self.requests: list[ModelRequest] = []
         self.structured_replies: list[BaseModel | OctopusError] = []
+        self.structured_requests: list[dict[str, Any]] = []
+        self.counts: Callable[[ModelRequest], int] | None = None
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[Say]:
         self.requests.append(request)
         yield self.script.pop(0) if len(self.script) > 1 else self.script[0]
 
-    async def structured(self, *, schema: type[BaseModel], **_: Any) -> Any:
+    async def structured(self, **request: Any) -> Any:
+        self.structured_requests.append(request)
         reply = self.structured_replies.pop(0)
         if isinstance(reply, OctopusError):
             raise reply
         return reply
 
     async def count_tokens(self, request: ModelRequest) -> int:
-        raise NotImplementedError
+        if self.counts is None:
+            raise ModelUnavailable
+        return self.counts(request)

@@ -1,0 +1,126 @@
+"""Long conversations in small budgets: folding, and token counts that the provider corrects."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from octopus.agents.store import PostgresAgentStore
+from octopus.cloud.database import Database
+from octopus.cloud.tokens import count_tokens
+from octopus.errors import ModelUnavailable
+from octopus.model import ModelRequest, Usage
+from octopus.working.folding import ExtendedSummary
+from octopus.working.store import PostgresFactorStore
+from octopus.working.token_factor import TokenFactors, corrected
+from tests.support.embedder import WordEmbedder
+from tests.support.house import House, start_of
+from tests.support.model import Say, ScriptedModel
+
+LONG = "A sentence about nothing that anybody would want to remember for long. " * 8
+
+
+@pytest.fixture
+async def house(database: Database, embedder: WordEmbedder) -> House:
+    config = {
+        "max_working_memory_tokens": 1_600,
+        "output_reserve_tokens": 300,
+        "reserved_for_current": 100,
+        "pruning_strategy": "summarize",
+        "min_history_turns": 1,
+    }
+    agent = await PostgresAgentStore(database).create_agent("acme", "tight", "", "You are brief.", None, config)
+    return House(database, embedder, agent)
+
+
+async def talk(house: House, turns: int) -> UUID:
+    """A conversation of long messages and short answers."""
+    conversation_id = None
+    for number in range(turns):
+        events = await house.take(f"{LONG} number {number}.", conversation_id=conversation_id)
+        assert events[-1].name == "turn_end"
+        conversation_id = start_of(events).conversation_id
+    assert conversation_id
+    return conversation_id
+
+
+def shown(request: ModelRequest) -> str:
+    return "\n".join(block["text"] for message in request.messages for block in message["content"])
+
+
+async def summary_of(house: House, conversation_id: UUID) -> Any:
+    query = "select summary, summary_through from conversations where conversation_id = %(id)s"
+    return await house.database.one("acme", query, {"id": conversation_id})
+
+
+async def test_what_is_pruned_is_folded_into_a_summary_that_is_extended(house: House) -> None:
+    house.model.structured_replies = [ExtendedSummary(summary=f"SUMMARY {n}") for n in range(1, 10)]
+
+    conversation_id = await talk(house, 16)
+
+    folds = house.model.structured_requests
+    assert len(folds) >= 2
+    first, second = (fold["messages"][0]["content"] for fold in folds[:2])
+    assert "(none)" in first
+    assert "number 0." in first
+    assert "SUMMARY 1" in second
+    assert "number 0." not in second  # extended, not recomputed
+    last = shown(house.model.requests[-1])
+    assert f"[Earlier conversation summary]: SUMMARY {len(folds)}" in last
+    stored = await summary_of(house, conversation_id)
+    assert stored["summary"] == f"SUMMARY {len(folds)}"
+    # Every turn is either in the summary or in the prompt.
+    in_prompt = [number for number in range(16) if f"number {number}." in last]
+    assert in_prompt == list(range(stored["summary_through"] // 2, 16))
+
+
+async def test_a_summarizer_that_fails_leaves_plain_pruning(house: House) -> None:
+    house.model.structured_replies = [ModelUnavailable()] * 20
+
+    conversation_id = await talk(house, 12)
+
+    trace = house.observer.traces[-1]
+    assert trace.pruning.summary_failed
+    assert trace.pruning.turns_kept >= 1
+    assert trace.budget.used <= trace.budget.available
+    assert (await summary_of(house, conversation_id))["summary"] is None
+
+
+async def test_near_the_limit_the_provider_counts(house: House, database: Database) -> None:
+    """It counts double what we do: the prompt shrinks to what really fits, and the factor is kept for all."""
+    house.model.structured_replies = [ExtendedSummary(summary="S")] * 50
+    counted: list[int] = []
+
+    def double(request: ModelRequest) -> int:
+        counted.append(len(house.model.requests))
+        return 2 * count_tokens(shown(request))
+
+    house.model.counts = double
+    house.model.script = [Say("ok", usage=Usage(0, 1))]  # a provider that reports no usage
+    await talk(house, 12)
+
+    since = house.model.requests[counted[0] :]
+    assert 2 <= len(since) < 12
+    assert all(2 * count_tokens(shown(request)) <= 1_300 for request in since)
+    assert await PostgresFactorStore(database).get_factor("test-model") or 0 > 1.5
+
+
+async def test_usage_corrects_the_factor_of_every_environment(house: House, database: Database) -> None:
+    house.model = ScriptedModel(Say("ok", usage=Usage(150, 1, cache_read_tokens=20, cache_write_tokens=30)))
+    await house.take("hi")
+    trace = house.observer.traces[0]
+    observed = 200 / round(trace.budget.used / trace.token_factor)
+
+    elsewhere = TokenFactors(PostgresFactorStore(database), count_tokens, 1.25)
+    assert (await elsewhere.tokens("test-model")).factor == pytest.approx(min(3.0, observed))
+    assert (await elsewhere.tokens("another-model")).factor == 1.25
+
+
+@pytest.mark.parametrize(
+    ("factor", "observed", "after"),
+    [(1.25, 1.5, 1.5), (1.25, 1.05, 1.24), (1.25, 99.0, 3.0), (1.0, 0.2, 1.0), (1.25, 1.25, 1.25)],
+)
+def test_a_factor_rises_at_once_falls_slowly_and_stays_in_bounds(factor: float, observed: float, after: float) -> None:
+    assert corrected(factor, observed) == pytest.approx(after)
