@@ -32,7 +32,7 @@ OWN_FILES = {
 }
 
 # Services whose descriptions stay in botocore; tests/infra compares this with the clients that the code makes.
-SERVICES = {"bedrock-runtime", "events", "s3", "secretsmanager", "sqs"}
+SERVICES = {"bedrock-runtime", "events", "lambda", "s3", "secretsmanager", "sqs"}
 UNUSED = ("bin", "wrapt-stubs", "**/*.pyi", "**/tests", "octopus/cloud/minilm")
 
 

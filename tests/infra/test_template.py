@@ -1,0 +1,169 @@
+"""Rules that the templates follow, and what they must agree with elsewhere."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from infra.local.lambda_emulator import CHAT, Function
+from infra.local.processes import CHECKOUT
+from octopus.settings import Settings
+from tests.infra import template
+
+
+def faults(root: dict[str, Any], operations: dict[str, Any]) -> Iterator[str]:
+    """What an asynchronous function lacks of: a log group that forgets, a queue for failures, an alarm for each."""
+    resources, watched = root["Resources"], alarms(root, operations)
+    for name, resource in resources.items():
+        if resource["Type"] != "AWS::Serverless::Function":
+            continue
+        properties = resource["Properties"]
+        group = resources.get(properties.get("LoggingConfig", {}).get("LogGroup", {}).get("Ref"), {})
+        if "RetentionInDays" not in group.get("Properties", {}):
+            yield f"{name} has no log group with a retention"
+        if not is_asynchronous(properties):
+            continue
+        if ("AWS/Lambda", "Errors", name) not in watched:
+            yield f"{name} has no alarm for errors"
+        queues = failure_queues(properties, resources)
+        if not queues:
+            yield f"{name} has no queue for what failed"
+        for queue in queues:
+            if ("AWS/SQS", "ApproximateNumberOfMessagesVisible", queue) not in watched:
+                yield f"{queue} has no alarm"
+
+
+def is_asynchronous(function: dict[str, Any]) -> bool:
+    kinds = {event["Type"] for event in function.get("Events", {}).values()}
+    return bool(kinds & {"SQS", "EventBridgeRule", "ScheduleV2"}) or "EventInvokeConfig" in function
+
+
+def failure_queues(function: dict[str, Any], resources: dict[str, Any]) -> set[str]:
+    """Queues that take what the function could not do."""
+    found = set()
+    on_failure = function.get("EventInvokeConfig", {}).get("DestinationConfig", {}).get("OnFailure", {})
+    targets = [on_failure.get("Destination")]
+    for event in function.get("Events", {}).values():
+        properties = event["Properties"]
+        targets.append(properties.get("DeadLetterConfig", {}).get("Arn"))
+        if event["Type"] == "SQS":
+            queue = resources[properties["Queue"]["Fn::GetAtt"][0]]["Properties"]
+            targets.append(queue.get("RedrivePolicy", {}).get("deadLetterTargetArn"))
+    for target in targets:
+        if target:
+            found.add(target["Fn::GetAtt"][0])
+    return found
+
+
+def alarms(root: dict[str, Any], operations: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """Namespace, metric and the root's resource that each alarm watches."""
+    given = root["Resources"]["Operations"]["Properties"]["Parameters"]
+    found = set()
+    for resource in operations["Resources"].values():
+        if resource["Type"] == "AWS::CloudWatch::Alarm":
+            alarm = resource["Properties"]
+            assert alarm["AlarmActions"]
+            for dimension in alarm["Dimensions"]:
+                value = given.get(dimension["Value"].get("Ref")) if isinstance(dimension["Value"], dict) else None
+                if isinstance(value, dict):
+                    target = value.get("Ref") or value.get("Fn::GetAtt", [""])[0]
+                    found.add((alarm["Namespace"], alarm["MetricName"], target))
+    return found
+
+
+def test_asynchronous_functions_have_logs_dead_letters_and_alarms() -> None:
+    assert list(faults(template.load(), template.load("infra/operations.yaml"))) == []
+
+
+@pytest.mark.parametrize(
+    ("break_it", "fault"),
+    [
+        (lambda root, _: root["ChatLogs"]["Properties"].pop("RetentionInDays"), "ChatFunction has no log group"),
+        (lambda _, watch: watch.pop("SweepErrors"), "SweepFunction has no alarm"),
+        (lambda _, watch: watch.pop("CreatedFailuresArrived"), "CreatedFailures has no alarm"),
+        (
+            lambda root, _: root["CreatedQueue"]["Properties"].pop("RedrivePolicy"),
+            "IngestDocumentFunction has no queue",
+        ),
+    ],
+)
+def test_a_planted_fault_is_found(break_it: Any, fault: str) -> None:
+    root, operations = deepcopy(template.load()), deepcopy(template.load("infra/operations.yaml"))
+    break_it(root["Resources"], operations["Resources"])
+    assert [found for found in faults(root, operations) if found.startswith(fault)]
+
+
+def test_variables_are_settings() -> None:
+    """A misspelt variable would be ignored in silence."""
+    variables = set(template.load()["Globals"]["Function"]["Environment"]["Variables"])
+    for function in template.functions().values():
+        variables |= set(function.get("Environment", {}).get("Variables", {}))
+    mine = {name for name in variables if name.startswith("OCTOPUS_")}
+    known = {f"OCTOPUS_{name.upper()}" for name in Settings.model_fields}
+    assert mine <= known
+    needed = {
+        name for name, field in Settings.model_fields.items() if field.default is None and name != "anthropic_base_url"
+    }
+    assert {f"OCTOPUS_{name.upper()}" for name in needed} <= mine
+
+
+@pytest.mark.parametrize("name", template.functions())
+def test_handlers_follow_the_functions_name(name: str) -> None:
+    handler = template.functions()[name]["Handler"]
+    assert handler == ("run.sh" if name == CHAT else Function(name).handler)
+
+
+def test_a_turn_ends_before_its_function_does() -> None:
+    assert template.functions()[CHAT]["Timeout"] > Settings.model_fields["turn_max_s"].default
+
+
+@pytest.mark.parametrize("name", ["IngestDocumentFunction", "RemoveDocumentFunction"])
+def test_a_message_stays_hidden_for_six_timeouts(name: str) -> None:
+    function = template.functions()[name]
+    (event,) = function["Events"].values()
+    queue = template.resources("AWS::SQS::Queue")[event["Properties"]["Queue"]["Fn::GetAtt"][0]]
+    assert queue["VisibilityTimeout"] >= 6 * function["Timeout"]
+    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_metrics_on_alarms_and_dashboard_are_published() -> None:
+    code = "".join(
+        path.read_text() for base in ("shared/octopus", "functions") for path in (CHECKOUT / base).rglob("*.py")
+    )
+    published = re.findall(r'add_metric\(f?"([\w.]+)', code)
+    operations = template.load("infra/operations.yaml")["Resources"]
+    shown = re.findall(
+        r'"(?:Octopus|\.)", "([\w.]+)", "service"', operations["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    )
+    watched = [
+        alarm["Properties"]["MetricName"]
+        for alarm in operations.values()
+        if alarm["Properties"].get("Namespace") == "Octopus"
+    ]
+    assert len(shown) > 10
+    for metric in shown + watched:
+        assert any(metric == name or (name[-1] in "._" and metric.startswith(name)) for name in published), metric
+
+
+def test_origins_cannot_be_everybody() -> None:
+    origins = template.load()["Parameters"]["AllowedOrigins"]
+    assert not re.match(origins["AllowedPattern"], "*")
+    assert not re.match(origins["AllowedPattern"], "https://*")
+    assert template.functions()[CHAT]["FunctionUrlConfig"]["Cors"]["AllowCredentials"] is False
+
+
+@pytest.mark.parametrize("file", template.FILES)
+def test_lint_is_not_silenced(file: str) -> None:
+    assert "cfn-lint" not in (CHECKOUT / file).read_text()
+
+
+@pytest.mark.parametrize("environment", ["default", "prod"])
+def test_samconfig_sets_parameters_that_exist(environment: str) -> None:
+    config = tomllib.loads((CHECKOUT / "samconfig.toml").read_text())
+    overrides = config[environment]["deploy"]["parameters"]["parameter_overrides"].split()
+    assert {pair.split("=")[0] for pair in overrides} <= set(template.load()["Parameters"])
