@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
+from itertools import chain, islice
 from typing import Literal
 
 from octopus.conversations.sessions import SessionEnded
 from octopus.embedding import Embedder
+from octopus.episodic.context import contexts, parts
 from octopus.episodic.passages import MOST_TOKENS, passages
 from octopus.episodic.ports import Claim, EpisodeStore, NewEpisode, TokenCounter, Trace, TraceKind
 from octopus.episodic.summarizer import Summarizer
 from octopus.episodic.summary import Digest, extract
 from octopus.episodic.transcript import Line, dialogue, transcript
 from octopus.errors import ModelRefused, ModelUnavailable, OctopusError
+from octopus.redaction import redacted
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +63,9 @@ class EpisodeWriter:
         if not claim.config.episodic_enabled:
             return None
         lines = transcript(await self._store.session_log(tenant_id, claim.conversation_id))
+        if claim.config.pii_redaction:
+            texts = redacted([line.text for line in lines])
+            lines = [replace(line, text=text) for line, text in zip(lines, texts, strict=True)]
         said = dialogue(lines)
         if not said:
             return None
@@ -87,10 +94,16 @@ class EpisodeWriter:
             ("passage", passage.text, passage.first_seq, passage.last_seq)
             for passage in passages(said, self._embedder.count_tokens, limit)
         ]
-        vectors = await self._embedder.embed([content for _, content, _, _ in pieces])
+        contents = [content for _, content, _, _ in pieces]
+        sentences = [parts(content) for content in contents]
+        vectors = iter(await self._embedder.embed([*contents, *chain.from_iterable(sentences)]))
+        whole = list(islice(vectors, len(contents)))
+        surrounded = contexts(whole, [kind == "passage" for kind, *_ in pieces])
         return [
-            Trace(kind, content, first, last, self._count(content), vector)
-            for (kind, content, first, last), vector in zip(pieces, vectors, strict=True)
+            Trace(kind, content, first, last, self._count(content), vector, context, list(islice(vectors, len(within))))
+            for (kind, content, first, last), vector, context, within in zip(
+                pieces, whole, surrounded, sentences, strict=True
+            )
         ]
 
     async def _release(self, tenant_id: str, claim: Claim, worker: str) -> None:
