@@ -65,6 +65,11 @@ def _on_invalid_request(error: RequestValidationError) -> Response[str]:
     return _problem_response(InvalidInput(detail, field=field or None))
 
 
+@app.exception_handler(UnicodeDecodeError)
+def _on_undecodable_body(_: UnicodeDecodeError) -> Response[str]:
+    return _problem_response(MalformedBody("The body is not valid UTF-8."))
+
+
 @app.exception_handler(RequestUnsupportedContentType)
 def _on_unsupported_content_type(_: RequestUnsupportedContentType) -> Response[str]:
     return _problem_response(MalformedBody("Send the body as application/json."))

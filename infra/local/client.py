@@ -50,11 +50,24 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
+    @property
+    def authorization(self) -> str:
+        """The header that carries the token."""
+        return self._http.headers["Authorization"]
+
+    def close(self) -> None:
+        self._http.close()
+
     def get(self, path: str) -> Any:
         return _checked(self._http.get(path))
 
     def post(self, path: str, body: object) -> Any:
         return _checked(self._http.post(path, json=body))
+
+    def try_get(self, path: str) -> tuple[int, Any]:
+        """Status and body, whatever they are."""
+        answer = self._http.get(path)
+        return answer.status_code, answer.json()
 
     def try_post(self, path: str, body: object) -> tuple[int, Any]:
         """Status and body, whatever they are."""
