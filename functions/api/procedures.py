@@ -14,8 +14,9 @@ from octopus.cloud.wiring import services
 from octopus.paging import Page
 from octopus.procedural.draft import ProcedureChanges, ProcedureDraft
 from octopus.procedural.ports import Filter
+from octopus.procedural.review import Review
 from octopus.procedural.trial import Trial
-from octopus.procedural.types import Procedure, ProcedureStatus, ProcedureVersion
+from octopus.procedural.types import Procedure, ProcedureStatistics, ProcedureStatus, ProcedureVersion
 
 router = APIGatewayHttpRouter()
 
@@ -69,6 +70,11 @@ async def try_message(message: Annotated[Message, Body()]) -> Trial:
     return await services().procedure_trial.run(caller(router), message.agent_id, message.message)
 
 
+@router.get("/procedures/statistics")
+async def list_statistics() -> list[ProcedureStatistics]:
+    return await services().procedure_review.statistics(caller(router))
+
+
 @router.get("/procedures/<procedure_id>")
 async def get_procedure(procedure_id: UUID) -> Procedure:
     return await services().procedures.get(caller(router), procedure_id)
@@ -93,6 +99,11 @@ async def approve_procedure(procedure_id: UUID, review: Annotated[Approval, Body
 @router.patch("/procedures/<procedure_id>/reject")
 async def reject_procedure(procedure_id: UUID, review: Annotated[Rejection, Body()]) -> Procedure:
     return await services().procedures.reject(caller(router), procedure_id, review.rejection_reason, review.version)
+
+
+@router.get("/procedures/<procedure_id>/review")
+async def get_review(procedure_id: UUID) -> Review:
+    return await services().procedure_review.of(caller(router), procedure_id)
 
 
 @router.get("/procedures/<procedure_id>/versions")

@@ -18,10 +18,17 @@ from octopus.conversations.sessions import SessionEnded
 @tracer.capture_lambda_handler(capture_response=False)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, str]:
-    """Make the episode of the session that the event names; what is raised has Lambda deliver the event again."""
+    """Make the episode of the session that the event names, then learn from it how the work was done.
+
+    What is raised has Lambda deliver the event again; both steps are done once, however often it comes.
+    """
     ended = SessionEnded.model_validate(event["detail"])
     logger.append_keys(tenant_id=ended.tenant_id, conversation_id=str(ended.conversation_id))
     outcome = run(services().episode_writer.remember(ended, context.aws_request_id))
     logger.info("session remembered", extra={"outcome": outcome})
     metrics.add_metric(f"Session_{outcome}", MetricUnit.Count, 1)
+    captured = run(services().procedure_capture.capture(ended.tenant_id, ended.conversation_id))
+    if captured:
+        logger.info("session judged for a procedure", extra={"captured": captured})
+        metrics.add_metric(f"Capture_{captured.replace(' ', '_')}", MetricUnit.Count, 1)
     return {"outcome": outcome}

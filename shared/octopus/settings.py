@@ -57,6 +57,9 @@ class Settings(BaseSettings):
     chunk_tokens: int = Field(default=512, ge=32, le=8_192, description="less where the embedding model sees less")
     chunk_overlap_tokens: int = Field(default=64, ge=0, le=4_096)
 
+    # Procedures: whether what one administrator writes waits for another's approval.
+    procedures_four_eyes: bool = False
+
     # Tools: which functions and hosts they may call, and where their secrets are (prefix/tenant/name).
     tool_function_prefix: str = "octopus-tool-"
     tool_hosts: list[str] = Field(default=[], description="name, name:port or *.parent; a JSON list in the environment")

@@ -42,8 +42,11 @@ from octopus.episodic.store import PostgresEpisodeStore
 from octopus.episodic.summarizer import Summarizer
 from octopus.errors import OctopusError
 from octopus.identity import TokenVerifier
+from octopus.procedural.capture import ProcedureCapture
+from octopus.procedural.capture_store import PostgresCaptureStore
 from octopus.procedural.library import ProcedureLibrary
 from octopus.procedural.recall import ProcedureRecall
+from octopus.procedural.review import ProcedureReview
 from octopus.procedural.store import PostgresProcedureStore
 from octopus.procedural.trial import ProcedureTrial
 from octopus.read_phase import ReadPhase
@@ -52,6 +55,7 @@ from octopus.semantic.extract.limits import Limits
 from octopus.semantic.extract.sandbox import SandboxedReader
 from octopus.semantic.ingest import IngestDocument
 from octopus.semantic.library import KnowledgeLibrary
+from octopus.semantic.news import DocumentNews
 from octopus.semantic.recall import KnowledgeRecall
 from octopus.semantic.remove import RemoveDocument
 from octopus.semantic.store import PostgresKnowledgeStore
@@ -207,9 +211,7 @@ class Services:
             embedder=self.embedder,
             model=self.model,
             toolbox=self.toolbox,
-            factors=TokenFactors(
-                PostgresFactorStore(self.database), count_tokens, self.settings.model_token_factor
-            ),
+            factors=TokenFactors(PostgresFactorStore(self.database), count_tokens, self.settings.model_token_factor),
             folding=Folding(self.log, self.model),
             observer=self.observer,
             policy=TurnPolicy(
@@ -241,11 +243,10 @@ class Services:
 
     @cached_property
     def knowledge_library(self) -> KnowledgeLibrary:
-        queue = SqsIndexQueue(_needed(self.settings.ingest_queue_url, "OCTOPUS_INGEST_QUEUE_URL"))
         return KnowledgeLibrary(
             self.knowledge_store,
             self.objects,
-            queue,
+            self.index_queue,
             self.knowledge,
             self.embedder,
             max_bytes=self.settings.upload_max_bytes,
@@ -265,13 +266,24 @@ class Services:
             self.document_reader,
             Chunker(share, overlap / size, self.settings.chunk_strategy),
             self.embedder,
+            self.index_queue,
+            self.document_news,
             count_tokens,
+            cutting=f"{self.settings.chunk_strategy} {size}/{overlap}",
             max_bytes=self.settings.upload_max_bytes,
         )
 
     @cached_property
     def remove_document(self) -> RemoveDocument:
-        return RemoveDocument(self.knowledge_store, self.objects)
+        return RemoveDocument(self.knowledge_store, self.objects, self.document_news)
+
+    @cached_property
+    def document_news(self) -> DocumentNews:
+        return DocumentNews(EventBridgeBus(_needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS")), self.knowledge_store)
+
+    @cached_property
+    def index_queue(self) -> SqsIndexQueue:
+        return SqsIndexQueue(_needed(self.settings.ingest_queue_url, "OCTOPUS_INGEST_QUEUE_URL"))
 
     @cached_property
     def objects(self) -> S3Objects:
@@ -289,7 +301,28 @@ class Services:
 
     @cached_property
     def procedures(self) -> ProcedureLibrary:
-        return ProcedureLibrary(self.procedure_store, self.embedder)
+        return ProcedureLibrary(self.procedure_store, self.embedder, four_eyes=self.settings.procedures_four_eyes)
+
+    @cached_property
+    def capture_store(self) -> PostgresCaptureStore:
+        return PostgresCaptureStore(self.database, self.space)
+
+    @cached_property
+    def procedure_review(self) -> ProcedureReview:
+        return ProcedureReview(self.procedures, self.capture_store, PostgresSessionStore(self.database))
+
+    @cached_property
+    def procedure_capture(self) -> ProcedureCapture:
+        return ProcedureCapture(
+            self.capture_store,
+            self.procedure_store,
+            self.guidance,
+            PostgresSessionStore(self.database),
+            PostgresAgentStore(self.database),
+            self.model,
+            self.embedder,
+            EventBridgeBus(_needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS")),
+        )
 
     @cached_property
     def procedure_trial(self) -> ProcedureTrial:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from octopus.procedural.trigger import MAX_PATTERN_CHARS
-from octopus.procedural.types import Procedure, Step, TriggerKind
+from octopus.procedural.types import Procedure, ProcedureStatus, Step, TriggerKind
 from octopus.text import storable
 
 # Phrases of one procedure that get a vector of their own.
@@ -107,3 +108,25 @@ def embedded_texts(procedure: Procedure) -> list[str]:
         said += [line.strip() for line in procedure.trigger_pattern.splitlines() if line.strip()]
     texts = [procedure.name.replace("_", " "), procedure.description, *said[:MAX_PHRASES]]
     return list(dict.fromkeys(texts))
+
+
+def written_by(
+    author: str, draft: ProcedureDraft, status: ProcedureStatus, source_conversation_id: UUID | None = None
+) -> Procedure:
+    """The first version of a procedure. One that is approved as it is written is its author's responsibility."""
+    now = datetime.now(UTC)
+    approved = status == "approved"
+    return Procedure(
+        procedure_id=uuid4(),
+        **draft.model_dump(exclude={"steps"}),
+        steps=numbered(draft.steps),
+        status=status,
+        version=1,
+        created_by=author,
+        source_conversation_id=source_conversation_id,
+        reviewed_by=author if approved else None,
+        reviewed_at=now if approved else None,
+        review_note=None,
+        created_at=now,
+        updated_at=now,
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from octopus.embedding import Embedder
-from octopus.errors import Conflict, NotFound
+from octopus.errors import Conflict, Forbidden, NotFound
 from octopus.identity import Principal, Role
 from octopus.paging import Page, Place
-from octopus.procedural.draft import ProcedureChanges, ProcedureDraft, embedded_texts, numbered
+from octopus.procedural.draft import ProcedureChanges, ProcedureDraft, embedded_texts, written_by
 from octopus.procedural.ports import Filter, ProcedureStore
 from octopus.procedural.trigger import validate
 from octopus.procedural.types import Change, Procedure, ProcedureStatus, ProcedureVersion
@@ -19,37 +19,27 @@ from octopus.procedural.types import Change, Procedure, ProcedureStatus, Procedu
 # What a version restores. Whose it is, who reviewed it and whether it is in use stay as they are.
 _CONTENT = ("name", "description", "trigger_kind", "trigger_pattern", "example_phrases", "priority", "steps")
 
+_WRITING: tuple[Change, ...] = ("created", "captured", "edited", "rolled back")
+
 
 class ProcedureLibrary:
     """The procedures of the caller's tenant, for administrators. Every change is a version."""
 
-    def __init__(self, store: ProcedureStore, embedder: Embedder) -> None:
+    def __init__(self, store: ProcedureStore, embedder: Embedder, *, four_eyes: bool = False) -> None:
+        """With `four_eyes`, whatever is written waits for another administrator's approval."""
         self._store = store
         self._embedder = embedder
+        self._four_eyes = four_eyes
 
     async def create(self, caller: Principal, draft: ProcedureDraft) -> Procedure:
-        """An administrator's own procedure is approved as it is written.
+        """An administrator's own procedure is approved as it is written, unless four eyes are required.
 
         Raises `InvalidInput` for a trigger that cannot be used, `NotFound` for an unknown agent, `Conflict` for a
         name that the agent has already.
         """
         caller.require(Role.ADMIN)
         validate(draft.trigger_kind, draft.trigger_pattern)
-        now = datetime.now(UTC)
-        procedure = Procedure(
-            procedure_id=uuid4(),
-            **draft.model_dump(exclude={"steps"}),
-            steps=numbered(draft.steps),
-            status="approved",
-            version=1,
-            created_by=caller.user_id,
-            source_conversation_id=None,
-            reviewed_by=caller.user_id,
-            reviewed_at=now,
-            review_note=None,
-            created_at=now,
-            updated_at=now,
-        )
+        procedure = written_by(caller.user_id, draft, "pending" if self._four_eyes else "approved")
         vectors = await self._embedder.embed(embedded_texts(procedure))
         if not await self._store.create_procedure(caller.tenant_id, procedure, vectors, "created"):
             raise NotFound(f"There is no agent {draft.agent_id}.")
@@ -86,7 +76,12 @@ class ProcedureLibrary:
     async def approve(
         self, caller: Principal, procedure_id: UUID, note: str | None = None, version: int | None = None
     ) -> Procedure:
-        """From now on it is matched. Raises `Conflict` when it is approved already or has changed."""
+        """From now on it is matched.
+
+        Raises `Conflict` when it is approved already or has changed, `Forbidden` for its author under four eyes.
+        """
+        if self._four_eyes:
+            await self._require_another(caller, procedure_id)
         return await self._review(caller, procedure_id, "approved", note, version)
 
     async def reject(self, caller: Principal, procedure_id: UUID, reason: str, version: int | None = None) -> Procedure:
@@ -112,10 +107,17 @@ class ProcedureLibrary:
             raise _changed(procedure)
         return procedure
 
+    async def _require_another(self, caller: Principal, procedure_id: UUID) -> None:
+        written = [it for it in await self.versions(caller, procedure_id) if it.change in _WRITING]
+        if written[0].changed_by == caller.user_id:
+            raise Forbidden("You wrote this version; another administrator has to approve it.")
+
     async def _rewrite(self, caller: Principal, changed: Procedure, change: Change) -> Procedure:
         validate(changed.trigger_kind, changed.trigger_pattern)
         vectors = await self._embedder.embed(embedded_texts(changed))
         dated = replace(changed, updated_at=datetime.now(UTC))
+        if self._four_eyes and changed.status == "approved":
+            dated = replace(dated, status="pending", reviewed_by=None, reviewed_at=None, review_note=None)
         written = await self._store.update_procedure(caller.tenant_id, dated, vectors, change, caller.user_id)
         if written is None:
             raise _changed(changed)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 from uuid import UUID
 
 from octopus.paging import Place
-from octopus.procedural.types import Change, Procedure, ProcedureStatus, ProcedureVersion
+from octopus.procedural.types import (
+    Capture,
+    Change,
+    Procedure,
+    ProcedureStatistics,
+    ProcedureStatus,
+    ProcedureVersion,
+)
 from octopus.relevance import Vector
+
+# What the agent may follow; that and what it might one day; everything, rejected ones included.
+Among = Literal["followed", "drafts", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +46,9 @@ class ProcedureStore(Protocol):
         ...
 
     async def nearest_procedures(
-        self, tenant_id: str, agent_id: UUID, vector: Vector, limit: int, *, drafts: bool = False
+        self, tenant_id: str, agent_id: UUID, vector: Vector, limit: int, among: Among = "followed"
     ) -> list[tuple[Procedure, float]]:
-        """What the agent may follow, or with `drafts` might, with the cosine of its nearest vector; best first."""
+        """Procedures of the agent and shared ones, with the cosine of the nearest vector of each; best first."""
         ...
 
     async def create_procedure(
@@ -75,3 +85,29 @@ class ProcedureStore(Protocol):
         ...
 
     async def get_version(self, tenant_id: str, procedure_id: UUID, version: int) -> ProcedureVersion | None: ...
+
+
+class CaptureStore(Protocol):
+    """Which sessions have been judged, and what came of it; and how procedures are used."""
+
+    async def get_capture(self, tenant_id: str, conversation_id: UUID) -> Capture | None: ...
+
+    async def put_capture(
+        self, tenant_id: str, capture: Capture, candidate: Procedure | None = None, vectors: Sequence[Vector] = ()
+    ) -> bool:
+        """Keep the verdict on a session, with the candidate that it yields.
+
+        False, and nothing written, when the session has been judged already or is gone. Raises `Conflict` for a name
+        that the agent has already.
+        """
+        ...
+
+    async def note_announced(self, tenant_id: str, conversation_id: UUID) -> None: ...
+
+    async def list_captures(self, tenant_id: str, procedure_id: UUID) -> list[Capture]:
+        """The sessions that showed a procedure, oldest first."""
+        ...
+
+    async def statistics(self, tenant_id: str, procedure_id: UUID | None) -> list[ProcedureStatistics]:
+        """Of one procedure, or of all that were ever used, most recently used first."""
+        ...

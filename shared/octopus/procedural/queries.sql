@@ -30,7 +30,7 @@ from (
   from procedures c
   join procedure_vectors v on v.tenant_id = c.tenant_id and v.procedure_id = c.procedure_id
   where c.tenant_id = %(tenant_id)s and (c.agent_id = %(agent_id)s or c.agent_id is null)
-    and (c.status = 'approved' and c.is_active or %(drafts)s and c.status <> 'rejected') and v.space_id = %(space_id)s
+    and c.status = any(%(statuses)s) and (c.is_active or not %(active_only)s) and v.space_id = %(space_id)s
   group by v.procedure_id
 ) near
 join procedures p on p.tenant_id = %(tenant_id)s and p.procedure_id = near.procedure_id

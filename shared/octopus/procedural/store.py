@@ -17,12 +17,17 @@ from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.errors import Conflict
 from octopus.paging import Place
-from octopus.procedural.ports import Filter
-from octopus.procedural.types import Change, Procedure, ProcedureVersion, Step
+from octopus.procedural.ports import Among, Filter
+from octopus.procedural.types import Change, Procedure, ProcedureStatus, ProcedureVersion, Step
 from octopus.relevance import Vector
 
 _SQL = load_queries(__package__)
 _PROCEDURE = TypeAdapter(Procedure)
+_STATUSES: dict[Among, list[ProcedureStatus]] = {
+    "followed": ["approved"],
+    "drafts": ["approved", "pending"],
+    "all": ["approved", "pending", "rejected"],
+}
 _COLUMNS = [column.name for column in fields(Procedure)]
 
 
@@ -49,7 +54,7 @@ class PostgresProcedureStore:
         return [_procedure(row) for row in rows]
 
     async def nearest_procedures(
-        self, tenant_id: str, agent_id: UUID, vector: Vector, limit: int, *, drafts: bool = False
+        self, tenant_id: str, agent_id: UUID, vector: Vector, limit: int, among: Among = "followed"
     ) -> list[tuple[Procedure, float]]:
         params = {
             "tenant_id": tenant_id,
@@ -57,7 +62,8 @@ class PostgresProcedureStore:
             "vector": PgVector(vector),
             "space_id": await self._space.id(),
             "limit": limit,
-            "drafts": drafts,
+            "statuses": _STATUSES[among],
+            "active_only": among == "followed",
         }
         rows = await self._database.all(tenant_id, _SQL["nearest_procedures"], params)
         return [(_procedure(row), row["cosine"]) for row in rows]
@@ -67,11 +73,7 @@ class PostgresProcedureStore:
     ) -> bool:
         space_id = await self._space.id()
         async with self._unless_name_taken(tenant_id, procedure) as tx:
-            if await tx.run(_SQL["create_procedure"], _columns(tenant_id, procedure)) == 0:
-                return False
-            await tx.many(_SQL["add_vector"], _vectors(tenant_id, procedure, space_id, vectors))
-            await tx.run(_SQL["add_version"], _version(tenant_id, procedure, change, procedure.created_by, None))
-        return True
+            return await insert_procedure(tx, tenant_id, procedure, space_id, vectors, change)
 
     async def update_procedure(
         self,
@@ -127,6 +129,22 @@ class PostgresProcedureStore:
                 yield tx
         except Conflict as exc:
             raise Conflict(f"There is a procedure named '{procedure.name}' already; choose another name.") from exc
+
+
+async def insert_procedure(
+    tx: Transaction,
+    tenant_id: str,
+    procedure: Procedure,
+    space_id: int,
+    vectors: Sequence[Vector],
+    change: Change,
+) -> bool:
+    """Write version 1, in a transaction that may do more. False when there is no such agent."""
+    if await tx.run(_SQL["create_procedure"], _columns(tenant_id, procedure)) == 0:
+        return False
+    await tx.many(_SQL["add_vector"], _vectors(tenant_id, procedure, space_id, vectors))
+    await tx.run(_SQL["add_version"], _version(tenant_id, procedure, change, procedure.created_by, None))
+    return True
 
 
 def _key(tenant_id: str, procedure_id: UUID) -> dict[str, Any]:

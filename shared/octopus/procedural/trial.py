@@ -88,7 +88,7 @@ class ProcedureTrial:
             Candidate(hit.procedure, "pattern", verdict(hit.procedure), hit.start, hit.end)
             for hit in triggers.hits(message)
         ]
-        near = await self._store.nearest_procedures(caller.tenant_id, agent_id, vector, _NEAREST, drafts=True)
+        near = await self._store.nearest_procedures(caller.tenant_id, agent_id, vector, _NEAREST, among="drafts")
         for procedure, cosine in near:
             relevance = self._embedder.calibration.relevance(cosine)
             candidates.append(

@@ -13,6 +13,7 @@ TriggerKind = Literal["regex", "glob", "phrases"]
 ProcedureStatus = Literal["pending", "approved", "rejected"]
 MatchRule = Literal["name", "pattern", "embedding"]
 Precedence = Literal["alone", "own", "priority", "length", "name"]
+CaptureOutcome = Literal["captured", "evidence", "covered", "not positive", "not understood"]
 Change = Literal["created", "captured", "edited", "approved", "rejected", "rolled back"]
 
 
@@ -84,3 +85,35 @@ class Guidance:
 
     match: ProcedureMatch | None = None
     near_misses: list[ProcedureMatch] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The verdict on a session: it yielded a candidate, was evidence for one, or for which reason it was neither.
+
+    `quote` is what the user said at message `quote_seq` that shows that the work was done. `announced_at` is when the
+    candidate was put on the bus.
+    """
+
+    conversation_id: UUID
+    outcome: CaptureOutcome
+    procedure_id: UUID | None = None
+    quote: str | None = None
+    quote_seq: int | None = None
+    judged_at: datetime | None = None
+    announced_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureStatistics:
+    """Use of a procedure, over the sessions that are kept.
+
+    `matches` counts turns. `completions` counts the sessions in which every tool that a required step names was called
+    with success since; None for a procedure whose steps name no tool, where there is nothing to go by.
+    """
+
+    procedure_id: UUID
+    matches: int
+    sessions: int
+    completions: int | None
+    last_used_at: datetime | None
