@@ -76,7 +76,7 @@ def free_port() -> int:
         return port
 
 
-def wait_for(url: str, child: subprocess.Popen[bytes], log: Path, *, seconds: float = 30) -> None:
+def wait_for(url: str, child: subprocess.Popen[bytes], log: Path, *, seconds: float = 120) -> None:
     """Return when a GET of `url` succeeds. Raises `ProcessFailed` when `child` ends first, or time is up."""
     deadline, direct = time.monotonic() + seconds, build_opener(ProxyHandler({}))
     while time.monotonic() < deadline:
