@@ -37,7 +37,8 @@ class Claim:
 class Trace:
     """Something of the episode that recall can find: its summary, a key fact or a passage of the dialogue.
 
-    `first_seq` and `last_seq` are the messages that it comes from; `token_count` is raw.
+    `first_seq` and `last_seq` are the messages that it comes from; `token_count` is raw. `context` is what
+    `octopus.episodic.context` makes of the vector and its neighbours', `parts` are the vectors of its sentences.
     """
 
     kind: TraceKind
@@ -46,6 +47,8 @@ class Trace:
     last_seq: int
     token_count: int
     embedding: Vector
+    context: Vector
+    parts: Sequence[Vector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +62,27 @@ class NewEpisode:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """An episode that a search found. `cosine` is that of its closest trace and None where it was not compared;
-    `has_words` says that a trace has every word of the message. `relevant` says that one of the two reached the bound.
-    `matched` are the facts that did, best first; the passages that did where neither a fact nor the summary has."""
+class EpisodeHead:
+    """What is shown of an episode beside what matched."""
 
     episode_id: UUID
     conversation_id: UUID
     started_at: datetime
     summary: str
     archived: bool
-    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceHit:
+    """A trace that a search found. `cosine` is its own; `share` (see `octopus.ranking`) of its words, its neighbours'
+    and its session's; `has_words` says that it has every word of the message, two at least."""
+
+    episode: EpisodeHead
+    kind: TraceKind
+    content: str
+    cosine: float
+    share: float
     has_words: bool
-    relevant: bool
-    matched: list[str]
 
 
 class EpisodeStore(Protocol):
@@ -95,14 +105,11 @@ class EpisodeStore(Protocol):
         lost its claim or the session has been erased."""
         ...
 
-    async def best_episodes(
-        self, scope: Scope, text: str, vector: Vector, *, words_cosine: float, least_cosine: float, limit: int
-    ) -> list[Hit]:
-        """By their best trace, best first. A trace with every word of `text`, if these are two or more without stop
-        words, is worth `words_cosine` at least; `least_cosine` is the bound of relevance."""
+    async def best_traces(self, scope: Scope, text: str, vector: Vector, episodes: int) -> list[TraceHit]:
+        """The best traces, best first; among them the best of each of the best `episodes` episodes. Exact."""
         ...
 
-    async def latest_episodes(self, scope: Scope, limit: int) -> list[Hit]:
+    async def latest_episodes(self, scope: Scope, limit: int) -> list[EpisodeHead]:
         """By their end, latest first."""
         ...
 

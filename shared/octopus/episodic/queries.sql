@@ -43,42 +43,73 @@ where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
 -- insert_trace --
 -- A summary, a fact or a passage with its vector
 insert into episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, first_seq, last_seq,
-                           token_count, space_id, embedding)
+                           token_count, space_id, embedding, context, parts)
 values (%(tenant_id)s, %(episode_id)s, %(ordinal)s, %(agent_id)s, %(user_id)s, %(kind)s, %(content)s, %(first_seq)s,
-        %(last_seq)s, %(token_count)s, %(space_id)s, %(embedding)s)
+        %(last_seq)s, %(token_count)s, %(space_id)s, %(embedding)s, %(context)s::halfvec, %(parts)s::vector[])
 
--- best_episodes --
--- Episodes of one user with one agent by their best trace: an exact scan of that scope
+-- index_episode --
+-- Weigh the words of an episode's traces, once these are complete
+select index_episode(%(tenant_id)s, %(episode_id)s)
+
+-- best_traces --
+-- The traces of one user with one agent that fit best, an exact scan of that scope; at least the best one of each of the
+-- best episodes. Scores as in octopus.ranking.DialogueWeights.
 with query as (
   select words, numnode(words) > 1 as is_telling
   from plainto_tsquery('english', %(text)s) as words
-), compared as (
-  select f.episode_id, f.kind, f.content, 1 - (f.embedding <=> %(vector)s) as cosine,
-         query.is_telling and f.lexemes @@ query.words as has_words
-  from episode_facts f, query
+), asked as materialized (
+  select distinct term_of(lexeme) as term, term_vector(array[term_of(lexeme)], '{1}') as alone
+  from unnest(to_tsvector('english', %(text)s))
+), episodes_in_scope as materialized (
+  select episode_id, terms, trace_count, term_count
+  from episodes
+  where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and user_id = %(user_id)s
+), occurrences as materialized (
+  select e.episode_id, e.term_count, a.term, -(e.terms <#> a.alone) as traces
+  from episodes_in_scope e cross join asked a
+  where (e.terms <#> a.alone) < 0
+), idfs as materialized (
+  select o.term, ln(1 + (n.traces - sum(o.traces) + 0.5) / (sum(o.traces) + 0.5)) as idf
+  from occurrences o cross join (select sum(trace_count) as traces from episodes_in_scope) as n
+  group by o.term, n.traces
+), lexical as materialized (
+  select term_vector(array_agg(term), array_agg(idf)) as weights,
+         (1 + %(session_weight)s) * coalesce(sum(idf), 1) as information
+  from idfs
+), sessions as materialized (
+  select o.episode_id, %(session_weight)s * sum(i.idf * o.traces / (o.traces + 0.9 * (0.6 + 0.4 * o.term_count / 300))) as words
+  from occurrences o join idfs i using (term)
+  group by o.episode_id
+), scanned as materialized (
+  select f.episode_id, f.ordinal,
+         (coalesce(s.words, 0) - (f.terms <#> l.weights)) / l.information as share,
+         -(coalesce(f.context, f.embedding::halfvec) <#> %(vector)s::halfvec) as dense
+  from episode_facts f cross join lexical l left join sessions s using (episode_id)
   where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
     and f.space_id = %(space_id)s
-), traces as (
-  select *, case when has_words then greatest(cosine, %(words_cosine)s) else cosine end as score
-  from compared
-), best as (
-  select episode_id, max(score) as score, max(cosine) as cosine, bool_or(has_words) as has_words
-  from traces
+), scored as materialized (
+  select episode_id, ordinal, share, dense + %(share_weight)s * share as score from scanned
+), candidates as (
+  (select episode_id, ordinal from scored order by score desc, episode_id, ordinal limit %(candidates)s)
+  union
+  select episode_id, min(ordinal) from (
+    select episode_id, max(score) as score from scored group by episode_id order by 2 desc, 1 limit %(episodes)s
+  ) as best join scored using (episode_id, score)
   group by episode_id
-  order by score desc, cosine desc, episode_id
-  limit %(limit)s
+), compared as (
+  select s.episode_id, s.ordinal, f.kind, f.content, s.share, s.score, 1 - (f.embedding <=> %(vector)s) as cosine,
+         (select max(1 - (part <=> %(vector)s)) from unnest(f.parts) as part) as part_cosine,
+         q.is_telling and f.lexemes @@ q.words as has_words
+  from candidates join scored s using (episode_id, ordinal)
+  join episode_facts f on f.tenant_id = %(tenant_id)s and f.episode_id = s.episode_id and f.ordinal = s.ordinal
+  cross join query q
 )
-select e.episode_id, e.conversation_id, e.started_at, e.summary, e.archived_at is not null as archived,
-       best.cosine, best.has_words, best.score >= %(least_cosine)s as relevant, matched.kind, matched.content
-from best
-join episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = best.episode_id
-left join lateral (
-  select t.kind, t.content, t.score from traces t
-  where t.episode_id = best.episode_id and t.score >= %(least_cosine)s
-  order by t.score desc
-  limit %(matches)s
-) as matched on true
-order by best.score desc, best.cosine desc, best.episode_id, matched.score desc
+select c.episode_id, c.ordinal, c.kind, c.content, c.share, c.cosine, c.has_words,
+       c.score + %(part_weight)s * greatest(c.part_cosine - c.cosine, 0) as score,
+       e.conversation_id, e.started_at, e.summary, e.archived_at is not null as archived
+from compared c
+join episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = c.episode_id
+order by score desc, c.episode_id, c.ordinal
 
 -- latest_episodes --
 -- Episodes of one user with one agent, latest end first

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from uuid import UUID
 
 from octopus.embedding import Embedder
-from octopus.episodic.ports import EpisodeStore, Hit
+from octopus.episodic.ports import EpisodeHead, EpisodeStore, TraceHit
 from octopus.episodic.types import RecalledEpisode, Recollection
 from octopus.memory_config import MemoryConfig
+from octopus.ranking import evidence
 from octopus.recall import Query, Scope, Score
 from octopus.relevance import Calibration
 
 LATEST_IN_BOTH = 2  # mode `both` always brings the last two sessions: reference system, EpisodicRecallConfig
 NEAR_MISSES = 3
+MATCHES = 8  # traces of an episode that are passed on; more would not fit the section's budget
 # What a trace is worth that has every word of the message, two at least: names and numbers that a vector blurs.
 WORDS_RELEVANCE = 0.9
 
@@ -27,52 +31,74 @@ class EpisodicRecall:
     async def recall(self, scope: Scope, query: Query, config: MemoryConfig) -> Recollection:
         """Episodes by rank: the relevant ones best first, then (modes `recency` and `both`) the latest, none twice.
 
-        An episode is as relevant as the best of its summary, facts and passages, by vector or by words, and needs
-        `episodic_min_score`. Raises `Unavailable`.
+        An episode ranks by the best of its summary, facts and passages. It is as relevant as the most relevant of them,
+        by meaning and words, and needs `episodic_min_score`. Raises `Unavailable`.
         """
-        mode = config.episodic_recall_mode
+        mode, minimum = config.episodic_recall_mode, config.episodic_min_score
         best = [] if mode == "recency" else await self._best(scope, query, config)
-        relevant = [hit for hit in best if hit.relevant][: config.episodic_top_k]
-        latest = []
+        relevant = [episode for episode in best if _is_relevant(episode, minimum)]
+        latest: list[RecalledEpisode] = []
         if mode != "semantic":
             limit = config.episodic_top_k if mode == "recency" else LATEST_IN_BOTH
-            latest = await self._store.latest_episodes(scope, limit)
-        chosen = {hit.episode_id: hit for hit in (*latest, *relevant)}
-        near = [hit for hit in best if not hit.relevant and hit.episode_id not in chosen][:NEAR_MISSES]
-        in_order = dict.fromkeys(hit.episode_id for hit in (*relevant, *latest))
-        return Recollection(
-            _ranked((chosen[key] for key in in_order), self._embedder.calibration),
-            _ranked(near, self._embedder.calibration),
-        )
+            latest = [_recalled(head) for head in await self._store.latest_episodes(scope, limit)]
+        chosen = _once([*relevant[: config.episodic_top_k], *latest])
+        shown = {episode.episode_id for episode in chosen}
+        near = [e for e in best if e.episode_id not in shown and not _is_relevant(e, minimum)]
+        return Recollection(_ranked(chosen), _ranked(near[:NEAR_MISSES]))
 
-    async def _best(self, scope: Scope, query: Query, config: MemoryConfig) -> list[Hit]:
+    async def _best(self, scope: Scope, query: Query, config: MemoryConfig) -> list[RecalledEpisode]:
+        limit = config.episodic_top_k + LATEST_IN_BOTH + NEAR_MISSES
+        hits = await self._store.best_traces(scope, query.text, await query.vector(), limit)
+        by_episode: dict[UUID, list[TraceHit]] = {}
+        for hit in hits:
+            by_episode.setdefault(hit.episode.episode_id, []).append(hit)
         calibration = self._embedder.calibration
-        return await self._store.best_episodes(
-            scope,
-            query.text,
-            await query.vector(),
-            words_cosine=calibration.cosine(WORDS_RELEVANCE),
-            least_cosine=calibration.cosine(config.episodic_min_score),
-            limit=config.episodic_top_k + LATEST_IN_BOTH + NEAR_MISSES,
-        )
+        return [_episode(traces, calibration, config.episodic_min_score) for traces in by_episode.values()]
 
 
-def _ranked(hits: Iterable[Hit], calibration: Calibration) -> list[RecalledEpisode]:
-    return [
-        RecalledEpisode(
-            episode_id=hit.episode_id,
-            conversation_id=hit.conversation_id,
-            started_at=hit.started_at,
-            summary=hit.summary,
-            matched=hit.matched,
-            archived=hit.archived,
-            score=Score(rank, hit.cosine, _relevance(hit, calibration)),
-        )
-        for rank, hit in enumerate(hits, start=1)
-    ]
+def relevance(hit: TraceHit, calibration: Calibration) -> float:
+    """Relevance in [0, 1] of one trace."""
+    by_evidence = calibration.relevance(evidence(hit.cosine, hit.share))
+    return max(by_evidence, WORDS_RELEVANCE) if hit.has_words else by_evidence
 
 
-def _relevance(hit: Hit, calibration: Calibration) -> float | None:
-    if hit.cosine is None:
-        return None
-    return max(calibration.relevance(hit.cosine), WORDS_RELEVANCE if hit.has_words else 0.0)
+def _episode(traces: Sequence[TraceHit], calibration: Calibration, minimum: float) -> RecalledEpisode:
+    relevances = [relevance(trace, calibration) for trace in traces]
+    relevant = [trace for trace, worth in zip(traces, relevances, strict=True) if worth >= minimum]
+    score = Score(0, max(trace.cosine for trace in traces), max(relevances))
+    return _recalled(traces[0].episode, score, _matched(relevant[:MATCHES]))
+
+
+def _matched(traces: Iterable[TraceHit]) -> list[str]:
+    """The facts; the passages where neither a fact nor the summary is among the traces."""
+    by_kind: dict[str, list[str]] = {"summary": [], "fact": [], "passage": []}
+    for trace in traces:
+        by_kind[trace.kind].append(trace.content)
+    return by_kind["fact"] or ([] if by_kind["summary"] else by_kind["passage"])
+
+
+def _recalled(head: EpisodeHead, score: Score | None = None, matched: Sequence[str] = ()) -> RecalledEpisode:
+    return RecalledEpisode(
+        episode_id=head.episode_id,
+        conversation_id=head.conversation_id,
+        started_at=head.started_at,
+        summary=head.summary,
+        matched=list(matched),
+        archived=head.archived,
+        score=score or Score(0),
+    )
+
+
+def _is_relevant(episode: RecalledEpisode, minimum: float) -> bool:
+    return episode.score.relevance is not None and episode.score.relevance >= minimum
+
+
+def _once(episodes: Iterable[RecalledEpisode]) -> list[RecalledEpisode]:
+    first: dict[UUID, RecalledEpisode] = {}
+    for episode in episodes:
+        first.setdefault(episode.episode_id, episode)
+    return list(first.values())
+
+
+def _ranked(episodes: Iterable[RecalledEpisode]) -> list[RecalledEpisode]:
+    return [replace(e, score=replace(e.score, rank=rank)) for rank, e in enumerate(episodes, start=1)]

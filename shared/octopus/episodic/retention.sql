@@ -59,6 +59,11 @@ using episodes e
 where e.tenant_id = %(tenant_id)s and e.conversation_id = %(conversation_id)s
   and f.tenant_id = e.tenant_id and f.episode_id = e.episode_id and f.kind = 'passage'
 
+-- index_summary --
+-- The words of what is left of the episode
+select index_episode(tenant_id, episode_id) from episodes
+where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
+
 -- mark_expired --
 -- The session's episode is about to go
 update conversations set expired_at = now()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
-from operator import itemgetter
 from uuid import UUID, uuid4
 
 from pgvector import Vector as PgVector
@@ -13,15 +10,18 @@ from octopus.cloud.database import Database, Row
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.conversations.types import Message
-from octopus.episodic.ports import Claim, Hit, NewEpisode
+from octopus.episodic.ports import Claim, EpisodeHead, NewEpisode, TraceHit
 from octopus.episodic.types import Episode
 from octopus.memory_config import MemoryConfig
 from octopus.paging import Place
+from octopus.ranking import DialogueWeights
 from octopus.recall import Scope
 from octopus.relevance import Vector
 
 _SQL = load_queries(__package__)
-_MATCHES = 8  # traces per episode that recall reads; more would not fit the section's budget
+_WEIGHTS = DialogueWeights()
+_HEAD = ("episode_id", "conversation_id", "started_at", "summary", "archived")
+_TRACE = ("kind", "content", "cosine", "share", "has_words")
 
 
 class PostgresEpisodeStore:
@@ -80,31 +80,33 @@ class PostgresEpisodeStore:
                         "token_count": trace.token_count,
                         "space_id": space_id,
                         "embedding": PgVector(trace.embedding),
+                        "context": PgVector(trace.context),
+                        "parts": [PgVector(part) for part in trace.parts],
                     }
                     for ordinal, trace in enumerate(episode.traces)
                 ]
                 await tx.many(_SQL["insert_trace"], traces)
+                await tx.run(_SQL["index_episode"], head)
         return True
 
-    async def best_episodes(
-        self, scope: Scope, text: str, vector: Vector, *, words_cosine: float, least_cosine: float, limit: int
-    ) -> list[Hit]:
+    async def best_traces(self, scope: Scope, text: str, vector: Vector, episodes: int) -> list[TraceHit]:
         params = {
             **_of(scope),
             "text": text,
             "vector": PgVector(vector),
-            "words_cosine": words_cosine,
-            "least_cosine": least_cosine,
-            "limit": limit,
             "space_id": await self._space.id(),
-            "matches": _MATCHES,
+            "episodes": episodes,
+            "session_weight": _WEIGHTS.session,
+            "share_weight": _WEIGHTS.share,
+            "part_weight": _WEIGHTS.part,
+            "candidates": _WEIGHTS.candidates,
         }
-        rows = await self._database.all(scope.tenant_id, _SQL["best_episodes"], params)
-        return [_hit(list(group)) for _, group in groupby(rows, key=itemgetter("episode_id"))]
+        rows = await self._database.all(scope.tenant_id, _SQL["best_traces"], params)
+        return [TraceHit(_head(row), **{name: row[name] for name in _TRACE}) for row in rows]
 
-    async def latest_episodes(self, scope: Scope, limit: int) -> list[Hit]:
+    async def latest_episodes(self, scope: Scope, limit: int) -> list[EpisodeHead]:
         rows = await self._database.all(scope.tenant_id, _SQL["latest_episodes"], {**_of(scope), "limit": limit})
-        return [Hit(**row, cosine=None, has_words=False, relevant=False, matched=[]) for row in rows]
+        return [_head(row) for row in rows]
 
     async def list_episodes(
         self, tenant_id: str, user_id: str | None, agent_id: UUID | None, before: Place | None, limit: int
@@ -138,24 +140,5 @@ def _of(scope: Scope) -> dict[str, object]:
     return {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "user_id": scope.user_id}
 
 
-def _hit(rows: list[Row]) -> Hit:
-    """An episode from its rows, one per trace that matched; a single one with nulls where none did."""
-    first = rows[0]
-    return Hit(
-        episode_id=first["episode_id"],
-        conversation_id=first["conversation_id"],
-        started_at=first["started_at"],
-        summary=first["summary"],
-        archived=first["archived"],
-        cosine=first["cosine"],
-        has_words=first["has_words"],
-        relevant=first["relevant"],
-        matched=_matched((row["kind"], row["content"]) for row in rows if row["kind"]),
-    )
-
-
-def _matched(traces: Iterable[tuple[str, str]]) -> list[str]:
-    by_kind: dict[str, list[str]] = {"summary": [], "fact": [], "passage": []}
-    for kind, content in traces:
-        by_kind[kind].append(content)
-    return by_kind["fact"] or ([] if by_kind["summary"] else by_kind["passage"])
+def _head(row: Row) -> EpisodeHead:
+    return EpisodeHead(**{name: row[name] for name in _HEAD})

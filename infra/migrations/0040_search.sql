@@ -1,0 +1,153 @@
+-- Words beside the vectors, with what PostgreSQL has: BM25 as an inner product of two sparse vectors.
+--
+-- A stored text carries, for each of its terms, the part of BM25 that depends on that text alone, as a sparsevec:
+--   tf / (tf + k1 * (1 - b + b * length / usual_length))        (Robertson and Zaragoza 2009, without the idf)
+-- A query carries the idf of its terms, which depends on the scope that is searched. Their inner product is BM25. A term is
+-- an English lexeme as to_tsvector makes it, under a number of 29 bits made of its hash, so there is no vocabulary
+-- to keep; of 10,000 terms one pair in ten databases collides.
+
+create function term_of(lexeme text) returns integer
+  language sql immutable strict parallel safe
+  return 1 + (hashtextextended(lexeme, 0) & 536870911)::integer;
+
+-- One vector of numbered weights. Terms do not repeat.
+create function term_vector(terms integer[], weights double precision[]) returns sparsevec
+  language sql immutable parallel safe
+  return (
+    select ('{' || coalesce(string_agg(term || ':' || weight::real, ',' order by term), '') || '}/536870912')::sparsevec
+    from unnest(terms, weights) as t (term, weight)
+  );
+
+-- The terms of a vector.
+create function terms_in(vector sparsevec) returns setof integer
+  language sql immutable strict parallel safe rows 100
+  as $$
+    select split_part(entry, ':', 1)::integer
+    from string_to_table(trim('{}' from split_part(vector::text, '/', 1)), ',') as entry
+    where entry <> ''
+  $$;
+
+-- BM25's part of a chunk, with k1 and b as in Lucene and a usual chunk of 100 terms. A text of more terms than a sparsevec
+-- may hold (16,000) has no word index.
+create function chunk_terms(content text) returns sparsevec
+  language sql immutable strict parallel safe
+  return (
+    select case when count(*) <= 16000 then
+             term_vector(array_agg(term), array_agg(tf / (tf + 1.2 * (0.25 + 0.75 * length / 100))))
+           else term_vector('{}', '{}') end
+    from (
+      select term, sum(tf) as tf, sum(sum(tf)) over () as length
+      from (select term_of(lexeme) as term, cardinality(positions)::double precision as tf
+            from unnest(to_tsvector('english', content))) as found
+      group by term
+    ) as counted
+  );
+
+-- Semantic memory
+
+alter table chunks
+  add column terms sparsevec not null generated always as (chunk_terms(coalesce(heading || ' ', '') || content)) stored,
+  alter column terms set storage main; -- beside the row's head, where a scan reads it
+
+-- In how many live chunks of an agent a term occurs; under term 0, how many there are. Moved by the one statement
+-- that publishes, withdraws or deletes a document, in the order of terms, so that two of them do not deadlock.
+create table chunk_term_counts (
+  tenant_id text not null,
+  agent_id  uuid not null,
+  term      integer not null,
+  chunks    integer not null,
+  primary key (tenant_id, agent_id, term),
+  foreign key (tenant_id, agent_id) references agents on delete cascade
+);
+alter table chunk_term_counts enable row level security;
+alter table chunk_term_counts force row level security;
+create policy tenant on chunk_term_counts using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+grant select, insert, update, delete on chunk_term_counts to octopus_app;
+
+create function count_chunk_terms() returns trigger
+  language plpgsql as
+$$
+declare
+  shown  integer := case when tg_op = 'DELETE' then 0 else new.live_generation end;
+  hidden integer := old.live_generation;
+begin
+  if shown is distinct from hidden then
+    insert into chunk_term_counts as c (tenant_id, agent_id, term, chunks)
+    select old.tenant_id, old.agent_id, term, sum(change)
+    from (
+      select term, case when c.generation = shown then 1 else -1 end as change
+      from chunks c
+      cross join lateral (select 0 union all select terms_in(c.terms)) as t (term)
+      where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation in (shown, hidden)
+    ) as changes
+    group by term
+    having sum(change) <> 0
+    order by term
+    on conflict (tenant_id, agent_id, term) do update set chunks = c.chunks + excluded.chunks;
+  end if;
+  return case when tg_op = 'DELETE' then old else new end;
+end
+$$;
+create trigger count_chunk_terms_shown after update of live_generation on documents
+  for each row execute function count_chunk_terms();
+create trigger count_chunk_terms_gone before delete on documents
+  for each row execute function count_chunk_terms();
+
+-- Episodic memory
+
+-- context: a quarter of the trace's own vector and three quarters of the mean of its window of dialogue.
+-- parts: the vectors of its sentences. terms: BM25's part of the window, see index_episode.
+alter table episode_facts
+  add column context halfvec,
+  add column parts   vector[] not null default '{}',
+  add column terms   sparsevec not null default '{}/536870912',
+  alter column context set storage main,
+  alter column terms set storage main;
+
+-- terms: in how many traces of the episode each term occurs. It is BM25's tf of the session, and summed over the
+-- episodes of a scope the exact document frequency; so there are no counts to keep apart.
+alter table episodes
+  add column terms       sparsevec not null default '{}/536870912',
+  add column trace_count integer not null default 0,
+  add column term_count  integer not null default 0;
+
+-- To be called when the traces of an episode have been written, or some of them deleted.
+-- BM25F (Robertson, Zaragoza and Taylor 2004) over the dialogue around a passage: the neighbours' terms count 0.3, those
+-- two away 0.15; k1 = 0.9, b = 0.4 as in Anserini, and a usual window of 26 terms (LoCoMo).
+create function index_episode(tenant text, episode uuid) returns void
+  language sql
+  begin atomic
+    with said as (
+      select f.ordinal, f.kind = 'passage' as spoken, term_of(t.lexeme) as term,
+             cardinality(t.positions)::double precision as tf
+      from episode_facts f, unnest(f.lexemes) as t
+      where f.tenant_id = tenant and f.episode_id = episode
+    ), heard as (
+      select f.ordinal, s.term, sum(s.tf * (array[1, 0.3, 0.15])[1 + abs(f.ordinal - s.ordinal)]) as tf
+      from (select distinct ordinal, spoken from said) as f
+      join said s on s.ordinal = f.ordinal or (f.spoken and s.spoken and abs(f.ordinal - s.ordinal) <= 2)
+      group by f.ordinal, s.term
+    ), weighed as (
+      select ordinal, term, tf / (tf + 0.9 * (0.6 + 0.4 * sum(tf) over (partition by ordinal) / 26)) as weight
+      from heard
+    )
+    update episode_facts f set terms = w.terms
+    from (select ordinal, term_vector(array_agg(term), array_agg(weight)) as terms from weighed group by ordinal) as w
+    where f.tenant_id = tenant and f.episode_id = episode and f.ordinal = w.ordinal;
+
+    update episodes e
+    set terms = coalesce(t.terms, '{}/536870912'), term_count = coalesce(t.terms_counted, 0),
+        trace_count = (select count(*) from episode_facts f where f.tenant_id = tenant and f.episode_id = episode)
+    from (
+      select term_vector(array_agg(term), array_agg(traces)) as terms, sum(traces) as terms_counted
+      from (
+        select term_of(t.lexeme) as term, count(*)::double precision as traces
+        from episode_facts f, unnest(f.lexemes) as t
+        where f.tenant_id = tenant and f.episode_id = episode
+        group by 1
+        order by 2 desc, 1
+        limit 16000
+      ) as counted
+    ) as t
+    where e.tenant_id = tenant and e.episode_id = episode;
+  end;
