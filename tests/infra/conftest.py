@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -59,13 +58,9 @@ def event(bench: Workbench, name: str) -> Any:
     return json.loads(Template((EVENTS / f"{name}.json").read_text()).safe_substitute(known))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def aws_of_the_bench(bench: Workbench, clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """boto3 in the tests talks to the bench's moto."""
     for name, value in bench.environment.items():
         if name.startswith("AWS_"):
             monkeypatch.setenv(name, value)
-
-
-def template_text(name: str = "template.yaml") -> str:
-    return Path(CHECKOUT / name).read_text()

@@ -14,6 +14,7 @@ from infra.local.lambda_emulator import Emulated
 from infra.local.workbench import Workbench
 from tests.infra.conftest import EVENTS, OBJECT, event
 
+pytestmark = pytest.mark.usefixtures("aws_of_the_bench")
 Start = Callable[..., Emulated]
 Database = psycopg.Connection[Any]
 

@@ -154,7 +154,20 @@ def test_origins_cannot_be_everybody() -> None:
     origins = template.load()["Parameters"]["AllowedOrigins"]
     assert not re.match(origins["AllowedPattern"], "*")
     assert not re.match(origins["AllowedPattern"], "https://*")
-    assert template.functions()[CHAT]["FunctionUrlConfig"]["Cors"]["AllowCredentials"] is False
+    (url,) = template.resources("AWS::Lambda::Url").values()
+    assert url["Cors"]["AllowCredentials"] is False
+
+
+def test_a_public_url_is_admitted_in_both_ways() -> None:
+    permissions = template.resources("AWS::Lambda::Permission").values()
+    assert {permission["Action"] for permission in permissions} == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
+
+
+def test_no_function_url_is_behind_an_alias_of_sam() -> None:
+    """SAM's alias stays on its version when only a parameter or the layer changes: the new code would not be live."""
+    assert [name for name, function in template.functions().items() if "AutoPublishAlias" in function] == [
+        "MigrateFunction"
+    ]
 
 
 @pytest.mark.parametrize("file", template.FILES)
@@ -167,3 +180,17 @@ def test_samconfig_sets_parameters_that_exist(environment: str) -> None:
     config = tomllib.loads((CHECKOUT / "samconfig.toml").read_text())
     overrides = config[environment]["deploy"]["parameters"]["parameter_overrides"].split()
     assert {pair.split("=")[0] for pair in overrides} <= set(template.load()["Parameters"])
+
+
+def test_the_bucket_is_private_and_tells_of_objects() -> None:
+    (bucket,) = template.resources("AWS::S3::Bucket").values()
+    assert all(bucket["PublicAccessBlockConfiguration"].values())
+    told = {
+        tell["Event"]: tell["Queue"]["Fn::GetAtt"][0]
+        for tell in bucket["NotificationConfiguration"]["QueueConfigurations"]
+    }
+    assert told == {"s3:ObjectCreated:*": "CreatedQueue", "s3:ObjectRemoved:*": "RemovedQueue"}
+    (policy,) = template.resources("AWS::S3::BucketPolicy").values()
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
