@@ -102,6 +102,10 @@ check: lint types test demo sam-validate test-infra  ## Everything that CI runs.
 bench-context: setup-dev  ## What assembling working memory costs, by the length of the conversation.
 	@$(BIN)/python -m tests.bench.context
 
+.PHONY: bench-procedures
+bench-procedures: setup-dev  ## What it costs to match a message, by the number of procedures.
+	@$(BIN)/python -m tests.bench.procedures
+
 .PHONY: bench-cache
 bench-cache: setup-dev  ## What the provider's prompt cache makes of each layout and pruning strategy.
 	@$(BIN)/python -m tests.bench.cache

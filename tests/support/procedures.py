@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -43,3 +44,39 @@ def draft(name: str, pattern: str, agent_id: UUID | None = None, **changes: Any)
         "steps": [{"instruction": "Ask for the name."}],
     }
     return ProcedureDraft(name=name, trigger_pattern=pattern, agent_id=agent_id, **(defaults | changes))
+
+
+_RNG = random.Random(11)
+VOCABULARY = ["".join(_RNG.choices("abcdefghijklmnopqrstuvwxyz", k=_RNG.randint(3, 9))) for _ in range(5_000)]
+
+
+def many_procedures(rng: random.Random, number: int, agent_id: UUID | None = None) -> list[Procedure]:
+    """Procedures with triggers of every kind, half of them the agent's own, of three priorities."""
+    return [_any_procedure(rng, agent_id if n % 2 else None, n % 3) for n in range(number)]
+
+
+def _any_procedure(rng: random.Random, agent_id: UUID | None, priority: int) -> Procedure:
+    a, b, c = rng.sample(VOCABULARY, 3)
+    kind, pattern = rng.choice(
+        [
+            ("regex", f"{a}.*{b}"),
+            ("regex", f"({a}|{b}).*{c}"),
+            ("regex", rf"\b{a}\s+{b}\b"),
+            ("regex", f"how (do|can) i {a}.*{b}"),
+            ("glob", f"{a} * {b}"),
+            ("phrases", f"{a} {b}\n{b} {c}"),
+        ]
+    )
+    return procedure(f"p_{uuid4().hex}", pattern, trigger_kind=kind, agent_id=agent_id, priority=priority)
+
+
+def usual_message(rng: random.Random) -> str:
+    """10,000 characters of words that no trigger has, with words of a few triggers somewhere in it."""
+    words = [f"{rng.choice(VOCABULARY)[::-1]}q" for _ in range(2_000)]
+    words[1_000:1_000] = rng.sample(VOCABULARY, 10)
+    return " ".join(words)[:10_000]
+
+
+def dense_message(rng: random.Random) -> str:
+    """10,000 characters of nothing but words of triggers."""
+    return " ".join(rng.choices(VOCABULARY, k=3_000))[:10_000]

@@ -7,11 +7,12 @@ import time
 from uuid import uuid4
 
 import pytest
+import re2
 
 from octopus.procedural.match import SHARD_CHARS, TriggerSet
-from octopus.procedural.trigger import validate
+from octopus.procedural.trigger import expression, options, validate
 from octopus.procedural.types import Precedence, Procedure
-from tests.support.procedures import procedure
+from tests.support.procedures import dense_message, many_procedures, procedure, usual_message
 
 AGENT = uuid4()
 
@@ -79,6 +80,33 @@ def test_more_triggers_than_one_automaton_holds() -> None:
         match = triggers.decide(said)
         assert match is not None
         assert match.procedure.name == f"p{n}"
+
+
+def test_hits_are_those_of_every_trigger_tried_by_itself() -> None:
+    rng = random.Random(6)
+    procedures = [*many_procedures(rng, 500, AGENT), procedure("digits", r"\d\d"), procedure("any", ".+")]
+    triggers = TriggerSet(procedures)
+    for make in (usual_message, dense_message):
+        message = make(rng)
+        alone = {
+            it.name
+            for it in procedures
+            if re2.search(expression(it.trigger_kind, it.trigger_pattern), message, options())
+        }
+        assert {hit.procedure.name for hit in triggers.hits(message)} == alone
+        assert "any" in alone
+
+
+def test_ten_thousand_procedures_and_ten_thousand_characters() -> None:
+    """In under 20 ms, as the product requires. The best of ten, because the machine may be busy with something else."""
+    rng = random.Random(7)
+    triggers = TriggerSet(many_procedures(rng, 10_000, AGENT))
+    taken = []
+    for message in [usual_message(rng) for _ in range(10)]:
+        began = time.perf_counter()
+        triggers.decide(message)
+        taken.append(time.perf_counter() - began)
+    assert min(taken) < 0.020
 
 
 # Patterns that make backtracking engines take for ever: nested and overlapping repetitions, from OWASP, and the
