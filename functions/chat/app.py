@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
 
 import pydantic_core
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -16,6 +19,7 @@ from starlette.routing import Route
 from functions.chat.lambda_context import LambdaContextMiddleware
 from functions.chat.request import turn_request
 from octopus.cloud.telemetry import logger
+from octopus.cloud.tokens import count_tokens
 from octopus.cloud.wiring import services
 from octopus.errors import BodyTooLarge, NotFound, OctopusError
 from octopus.problem import CONTENT_TYPE, problem, problem_headers
@@ -37,6 +41,29 @@ async def chat(request: Request) -> Response:
 async def healthz(_: Request) -> Response:
     """Ready as soon as it is imported; what it depends on is connected on first use."""
     return PlainTextResponse("ok")
+
+
+async def warm_up() -> None:
+    """Load what the first turn would otherwise wait for: the provider's SDK, the ranks, the embedder."""
+    await asyncio.gather(
+        asyncio.to_thread(import_module, "anthropic"),
+        asyncio.to_thread(count_tokens, ""),
+        services().embedder.embed(["warm-up"]),
+    )
+
+
+@asynccontextmanager
+async def _lifespan(_: Starlette) -> AsyncIterator[None]:
+    """Warm up beside the first request, which waits only for what it needs."""
+    warming = asyncio.create_task(warm_up())
+    warming.add_done_callback(_say_if_failed)
+    yield
+    warming.cancel()
+
+
+def _say_if_failed(warming: asyncio.Task[None]) -> None:
+    if not warming.cancelled() and (error := warming.exception()):
+        logger.warning("warm-up failed; the first turn will say why", exc_info=error)
 
 
 async def _sent(events: AsyncIterator[TurnEvent]) -> AsyncIterator[ServerSentEvent]:
@@ -75,5 +102,6 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 app = Starlette(
     routes=[Route("/v1/chat", chat, methods=["POST"]), Route("/healthz", healthz)],
     middleware=[Middleware(LambdaContextMiddleware)],
+    lifespan=_lifespan,
     exception_handlers={OctopusError: _on_octopus_error, HTTPException: _on_http_error},
 )

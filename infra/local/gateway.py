@@ -15,7 +15,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
-from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -36,8 +35,6 @@ from infra.local.leash import follow
 from infra.local.processes import CHECKOUT
 from infra.local.serving import serve
 from infra.local.state import State
-from octopus.cloud.tokens import count_tokens
-from octopus.cloud.wiring import services
 
 CONSOLE = CHECKOUT / "infra" / "console"
 CHAT_PATHS = ("/healthz", "/v1/chat")
@@ -103,19 +100,11 @@ def create_app(chat_app: ASGIApp, api: Callable[[Event], Awaitable[Any]], issuer
     return TrustedHostMiddleware(app, ["127.0.0.1", "localhost"])
 
 
-async def warm_up() -> None:
-    """Load what the first turn would load within its deadlines: the provider's SDK takes a second, the
-    embedding model another."""
-    import_module("anthropic")
-    count_tokens("")
-    await services().embedder.embed(["warm-up"])
-
-
 def main(port: int) -> None:
     state = State(Path(os.environ["OCTOPUS_LOCAL_STATE"]))
     signer = issuer.Issuer(os.environ["OCTOPUS_JWT_ISSUER"], state.issuer_key)
     environment = Environment(partial(initialize, "api"), partial(invoke, "api"))
-    asyncio.run(warm_up())
+    asyncio.run(chat.warm_up())  # turns have a deadline, and starting has none
     try:
         serve(create_app(chat.app, environment.invoke, issuer.create_app(signer)), port)
     finally:
