@@ -19,11 +19,17 @@ from octopus.cloud.wiring import services
 def handler(event: CloudFormationCustomResourceEvent, context: LambdaContext) -> dict[str, Any]:
     """Migrate on create and update; leave the schema alone on delete."""
     try:
-        applied = [] if event.request_type == "Delete" else run(services().migrate())
+        applied = run(_migrate(event.request_type))
     except Exception as error:
         # Whatever went wrong, CloudFormation must hear of it, or the deployment hangs until its timeout.
         answer(event, failure=error)
         raise
-    logger.info("schema is up to date", applied=applied)
+    logger.info("schema is up to date", extra={"applied": applied})
     answer(event)
     return {"applied": applied}
+
+
+async def _migrate(request_type: str) -> list[str]:
+    if request_type == "Delete":
+        return []
+    return await services().migrate(may_roll_back=request_type == "Update")

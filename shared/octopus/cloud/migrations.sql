@@ -11,8 +11,8 @@ create table if not exists schema_migrations (
 )
 
 -- recorded_migrations --
--- Names and checksums of what has been applied
-select name, checksum from schema_migrations order by name
+-- Names and checksums of what has been applied, and how many seconds ago
+select name, checksum, extract(epoch from clock_timestamp() - applied_at)::float8 from schema_migrations order by name
 
 -- record_migration --
 -- Note that a file has been applied

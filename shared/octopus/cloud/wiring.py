@@ -19,7 +19,7 @@ from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.events import EventBridgeBus
 from octopus.cloud.identity import JwtVerifier
 from octopus.cloud.index_queue import SqsIndexQueue
-from octopus.cloud.migrations import migrate
+from octopus.cloud.migrations import ROLLBACK_S, migrate
 from octopus.cloud.objects import S3Objects
 from octopus.cloud.observer import PowertoolsObserver
 from octopus.cloud.secrets import secret_string
@@ -100,12 +100,13 @@ class Services:
         make = IamAddress if self.settings.database_auth == "iam" else fixed_address
         return make(url.get_secret_value())
 
-    async def migrate(self) -> list[str]:
+    async def migrate(self, *, may_roll_back: bool) -> list[str]:
         """Bring the schema up to date as the owner; the names of the files applied now."""
         url = _needed(self.settings.owner_database_url, "OCTOPUS_OWNER_DATABASE_URL")
         secret = self.settings.owner_secret
         address = secret_address(url.get_secret_value(), secret) if secret else self._address(url)
-        return await migrate(await address(), _needed(self.settings.migrations_dir, "OCTOPUS_MIGRATIONS_DIR"))
+        directory = _needed(self.settings.migrations_dir, "OCTOPUS_MIGRATIONS_DIR")
+        return await migrate(await address(), directory, ahead_s=ROLLBACK_S if may_roll_back else 0.0)
 
     @cached_property
     def embedder(self) -> Embedder:
