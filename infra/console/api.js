@@ -10,6 +10,8 @@ export class Problem extends Error {
     super((document.detail ?? document.title ?? `The server answered ${status}.`) + wait);
     this.status = status;
     this.retryable = document.retryable ?? status >= 500;
+    /** @type {string | null} the field of the request that is wrong */
+    this.field = document.field ?? null;
   }
 }
 
@@ -24,6 +26,21 @@ export class Api {
     const given = Object.entries(query).filter(([, value]) => value);
     const search = new URLSearchParams(/** @type {[string, string][]} */ (given));
     return this.#json("GET", given.length ? `${path}?${search}` : path);
+  }
+
+  /**
+   * All items of a list that comes in pages.
+   * @param {string} path @param {Record<string, string | null | undefined>} [query]
+   * @returns {Promise<any[]>}
+   */
+  async list(path, query = {}) {
+    const items = [];
+    for (let cursor = null, first = true; first || cursor; first = false) {
+      const page = await this.get(path, { ...query, cursor });
+      items.push(...page.items);
+      cursor = page.next_cursor;
+    }
+    return items;
   }
 
   /** @param {string} path @param {unknown} [body] */

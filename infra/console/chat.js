@@ -1,7 +1,8 @@
 /** The conversation: its log, the composer, and the answer that is being streamed. */
 
 import { byId, el, fill } from "./dom.js";
-import { duration } from "./format.js";
+import { duration, reason } from "./format.js";
+import { messagesOf } from "./transcript.js";
 import { TurnView } from "./turn.js";
 
 const NEAR_BOTTOM = 40; // px
@@ -61,13 +62,13 @@ export class Chat {
     if (!agent || !conversation) return this.#greet();
     fill(this.log, el("p", { class: "empty" }, "Loading the conversation…"));
     try {
-      const turns = await this.#stored(conversation);
+      const messages = await messagesOf(this.api, conversation);
       if (load !== this.#loads) return; // the user has gone elsewhere
       fill(this.log);
-      turns.forEach((messages) => this.#restore(messages));
+      for (const turn of Map.groupBy(messages, ({ turn_id: id }) => id).values()) this.#restore(turn);
       this.#follow(true);
     } catch (error) {
-      if (load === this.#loads) fill(this.log, el("p", { class: "notice error" }, String(/** @type {Error} */ (error).message)));
+      if (load === this.#loads) fill(this.log, el("p", { class: "notice error" }, reason(error)));
     }
   }
 
@@ -162,7 +163,7 @@ export class Chat {
   #append(question) {
     this.log.querySelector(".empty")?.remove();
     const turn = new TurnView(this.turns.length + 1, question, {
-      onInspect: this.api.session.roles.has("OctopusDebug") ? this.onInspect : null,
+      onInspect: this.api.session.mayInspect ? this.onInspect : null,
     });
     this.turns.push(turn);
     this.log.append(turn.element);
@@ -176,18 +177,7 @@ export class Chat {
     this.#bottom = this.log.scrollTop;
   }
 
-  /** @param {string} conversation @returns {Promise<any[][]>} messages by turn, oldest first */
-  async #stored(conversation) {
-    const messages = [];
-    for (let cursor = null, first = true; first || cursor; first = false) {
-      const page = await this.api.get(`/conversations/${conversation}/messages`, { cursor });
-      messages.push(...page.items);
-      cursor = page.next_cursor;
-    }
-    return [...Map.groupBy(messages, (message) => message.turn_id).values()];
-  }
-
-  /** @param {any[]} messages of one turn */
+  /** @param {import("./transcript.js").Message[]} messages of one turn */
   #restore(messages) {
     const blocks = (/** @type {boolean} */ asked) =>
       messages.filter(({ role }) => (role === "user") === asked).flatMap(({ content }) => content);
@@ -204,7 +194,7 @@ export class Chat {
         turn.toolDetail(block.tool_use_id, block.content);
       }
     }
-    const stop = messages.at(-1).stop_reason;
+    const stop = messages.at(-1)?.stop_reason;
     turn.end(stop && stop !== "end_turn" ? `ended early: ${stop}` : "");
   }
 }

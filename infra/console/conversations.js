@@ -1,7 +1,7 @@
 /** The user's conversations with the agent, newest first. */
 
 import { byId, el, fill, redraw } from "./dom.js";
-import { counted, when } from "./format.js";
+import { counted, reason, when } from "./format.js";
 
 export class Conversations {
   #loads = 0;
@@ -32,7 +32,7 @@ export class Conversations {
       this.endButton.hidden = !items.some((/** @type {any} */ item) =>
         item.conversation_id === conversation && item.status === "active");
     } catch (error) {
-      if (load === this.#loads) fill(this.list, el("li", { class: "notice error" }, String(/** @type {Error} */ (error).message)));
+      if (load === this.#loads) fill(this.list, el("li", { class: "notice error" }, reason(error)));
     }
   }
 
@@ -56,7 +56,7 @@ export class Conversations {
       await this.api.post(`/conversations/${conversation}/close`);
       byId("chat-status").textContent = "The session has ended; its episode will be written now.";
     } catch (error) {
-      byId("chat-status").textContent = String(/** @type {Error} */ (error).message);
+      byId("chat-status").textContent = reason(error);
     }
     await this.load();
     byId("message").focus();

@@ -31,14 +31,15 @@ export function size(bytes) {
   return `${bytes} B`;
 }
 
-/**
- * The clock time on the same day, else the date.
- * @param {string} iso
- */
+/** @param {string} iso */
 export function when(iso) {
   const then = new Date(iso);
-  return then.toDateString() === new Date().toDateString() ? clock.format(then) : date.format(then);
+  const day = then.toDateString() === new Date().toDateString() ? "today" : date.format(then);
+  return `${day}, ${clock.format(then)}`;
 }
+
+/** @param {unknown} error */
+export const reason = (error) => (error instanceof Error ? error.message : String(error));
 
 /** @param {string} name a name of the wire, such as `system_prompt` */
 export const words = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");

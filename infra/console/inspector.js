@@ -2,6 +2,7 @@
 
 import { used } from "./bar.js";
 import { byId, el, fill } from "./dom.js";
+import { reason } from "./format.js";
 import { drawn } from "./report.js";
 
 export class Inspector {
@@ -76,7 +77,7 @@ export class Inspector {
       const scale = Math.max(...reports.map(({ sections }) => used(sections)), 1);
       fill(this.reports, reports.map((report, n) => drawn(shown[n].number, report, scale)));
     } catch (error) {
-      if (load === this.#loads) fill(this.reports, el("p", { class: "notice error" }, String(/** @type {Error} */ (error).message)));
+      if (load === this.#loads) fill(this.reports, el("p", { class: "notice error" }, reason(error)));
     } finally {
       if (load === this.#loads) this.reports.removeAttribute("aria-busy");
     }

@@ -2,7 +2,7 @@
 
 import { confirmed } from "./confirm.js";
 import { byId, el, redraw } from "./dom.js";
-import { count, size, when, words } from "./format.js";
+import { count, reason, size, when, words } from "./format.js";
 
 const POLL_MS = 1000; // while a document is on its way
 const POLL_MAX_MS = 10_000;
@@ -38,10 +38,7 @@ export class Knowledge {
   async load(wait = POLL_MS) {
     clearTimeout(this.#timer);
     const load = ++this.#loads;
-    const mayManage = this.api.session.roles.has("OctopusAdmin");
-    byId("knowledge-body").hidden = !mayManage;
-    byId("knowledge-needs-admin").hidden = mayManage;
-    if (this.place.view !== "knowledge" || !this.place.agent || !mayManage) return;
+    if (this.place.view !== "knowledge" || !this.place.agent || !this.api.session.isAdmin) return;
     try {
       const documents = await this.api.get(this.#path);
       if (load !== this.#loads) return;
@@ -110,7 +107,7 @@ export class Knowledge {
 
   /** @param {unknown} what a remark or an error */
   #say(what) {
-    this.status.textContent = what instanceof Error ? what.message : String(what);
+    this.status.textContent = reason(what);
     this.status.classList.toggle("error", what instanceof Error);
   }
 }

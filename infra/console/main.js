@@ -1,15 +1,19 @@
 /** The console: one page over the Octopus API. */
 
+import { AgentPage } from "./agent.js";
 import { Api } from "./api.js";
 import { Chat } from "./chat.js";
 import { Conversations } from "./conversations.js";
 import { byId, el, fill } from "./dom.js";
+import { Episodes } from "./episodes.js";
+import { reason } from "./format.js";
 import { Inspector } from "./inspector.js";
 import { Knowledge } from "./knowledge.js";
 import { Place } from "./place.js";
 import { Session } from "./session.js";
+import { Skills } from "./skills.js";
 
-const VIEWS = ["chat", "knowledge"];
+const VIEWS = ["chat", "knowledge", "skills", "episodes", "agent"];
 
 const session = new Session();
 const place = new Place();
@@ -17,7 +21,10 @@ const api = new Api(session);
 const chat = new Chat(api, place, { onInspect: (turn) => inspector.open(turn), onTurn: answered });
 const inspector = new Inspector(api, place, () => chat.turns);
 const conversations = new Conversations(api, place);
-const knowledge = new Knowledge(api, place);
+new Knowledge(api, place);
+new Skills(api, place);
+new Episodes(api, place);
+new AgentPage(api, place, agentChanged);
 const agentPicker = byId("agent");
 
 session.addEventListener("change", enter);
@@ -54,6 +61,9 @@ async function enter() {
   const { sub = "unknown", tenant_id: tenant = "unknown" } = session.claims;
   fill(byId("who"), el("strong", {}, sub), ` at ${tenant}`);
   fill(byId("roles"), [...session.roles].map((role) => el("span", { class: "badge" }, String(role).replace("Octopus", ""))));
+  for (const part of document.querySelectorAll("[data-for]")) {
+    /** @type {HTMLElement} */ (part).hidden = (part.getAttribute("data-for") === "OctopusAdmin") !== session.isAdmin;
+  }
   if (!(await chooseAgent())) place.announce();
 }
 
@@ -64,10 +74,11 @@ async function chooseAgent() {
     const known = agents.find((/** @type {any} */ { agent_id: id }) => id === place.agent) ?? agents[0];
     fill(agentPicker, agents.map((/** @type {any} */ { agent_id: id, name }) => el("option", { value: id }, name)));
     byId("page-error").textContent = "";
+    agentPicker.value = place.agent ?? "";
     if (known?.agent_id === place.agent) return false;
     return place.go({ agent: known?.agent_id ?? null, conversation: null }, { quietly: true });
   } catch (error) {
-    byId("page-error").textContent = String(/** @type {Error} */ (error).message);
+    byId("page-error").textContent = reason(error);
     return false;
   }
 }
@@ -81,10 +92,16 @@ function showView() {
     else link.removeAttribute("aria-current");
     link.onclick = (/** @type {Event} */ event) => {
       event.preventDefault();
-      place.go({ view });
+      place.go({ view, procedure: null });
     };
   }
   if (place.agent) agentPicker.value = place.agent;
+}
+
+/** @param {string} agent */
+async function agentChanged(agent) {
+  await chooseAgent();
+  if (agent !== place.agent) place.go({ agent, conversation: null });
 }
 
 /** @param {import("./turn.js").TurnView} turn */
@@ -102,7 +119,7 @@ function signInForms() {
         tenant_id: String(form.get("tenant")), sub: String(form.get("user")), groups: form.getAll("role").map(String),
       });
     } catch (error) {
-      byId("sign-in-error").textContent = String(/** @type {Error} */ (error).message);
+      byId("sign-in-error").textContent = reason(error);
     }
   });
   byId("token-form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {

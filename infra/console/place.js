@@ -1,6 +1,6 @@
-/** Where the user is: view, agent and conversation, kept in the address so that reload, back and links work. */
+/** Where the user is: view, agent, conversation and procedure, kept in the address so that reload, back and links work. */
 
-const KEYS = ["view", "agent", "conversation"];
+const KEYS = ["view", "agent", "conversation", "procedure"];
 
 /** Announces `change` with `detail`: the set of keys that changed. */
 export class Place extends EventTarget {
@@ -14,6 +14,7 @@ export class Place extends EventTarget {
   get view() { return this.now.view ?? "chat"; }
   get agent() { return this.now.agent; }
   get conversation() { return this.now.conversation; }
+  get procedure() { return this.now.procedure; }
 
   /**
    * @param {Record<string, string | null>} change keys to set; null clears one

@@ -40,6 +40,14 @@ export class Session extends EventTarget {
     return new Set(typeof groups === "string" ? groups.split(" ") : groups);
   }
 
+  get isAdmin() {
+    return this.roles.has("OctopusAdmin");
+  }
+
+  get mayInspect() {
+    return this.roles.has("OctopusDebug");
+  }
+
   /**
    * Get a token from the local issuer.
    * @param {{tenant_id: string, sub: string, groups: string[]}} who

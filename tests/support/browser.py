@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
@@ -18,6 +19,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 CHROMIUM = shutil.which("chromium")
 CHROMEDRIVER = shutil.which("chromedriver")
+needs_chromium = pytest.mark.skipif(
+    not (CHROMIUM and CHROMEDRIVER),
+    reason="needs chromium and chromedriver on PATH (Debian: chromium and chromium-driver)",
+)
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -58,9 +63,10 @@ class Console:
         self._wait = WebDriverWait(driver, PATIENCE_S, 0.02, [NoSuchElementException, StaleElementReferenceException])
 
     def open(self, hash_: str = "") -> None:
-        """A fresh tab at a size of `WIDE`, in light colors, with nobody signed in."""
+        """A fresh tab at a size of `WIDE`, in light colors and UTC, with nobody signed in."""
         self.resize(*WIDE)
         self.prefer("light")
+        self.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "UTC"})
         self.driver.get("about:blank")
         self.driver.get(f"{self.url}/console.css")  # same origin, no script
         self.run("sessionStorage.clear()")
