@@ -64,6 +64,9 @@ class Client:
     def post(self, path: str, body: object) -> Any:
         return _checked(self._http.post(path, json=body))
 
+    def patch(self, path: str, body: object) -> Any:
+        return _checked(self._http.patch(path, json=body))
+
     def try_get(self, path: str) -> tuple[int, Any]:
         """Status and body, whatever they are."""
         answer = self._http.get(path)

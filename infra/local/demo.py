@@ -33,6 +33,13 @@ PROCEDURE = {
     ],
 }
 
+TRIP = "Use search_knowledge for the limit of a hotel night on a business trip."
+TRIP_GOES_ON = [
+    "And use search_knowledge for the daily allowance for meals.",
+    "Then use search_knowledge for who approves a business trip.",
+    "Perfect, that is exactly what I needed for the trip.",
+]
+
 
 def main(address: str) -> int:
     """Run the demo against the stack at `address`; the exit code."""
@@ -59,6 +66,7 @@ class Demo:
         self._knowledge(agent_id)
         self._procedure(agent_id)
         self._episode(agent_id)
+        self._learning()
         self._isolation(agent_id)
         if self._failed:
             print("\n✗ The demo failed:\n" + "\n".join(f"  - {what}" for what in self._failed))
@@ -148,6 +156,46 @@ class Demo:
             time.sleep(0.2)
         return None
 
+    def _learning(self) -> None:
+        _scene("Learning: a session that ended well becomes a procedure, once it has been approved")
+        prompt = "You are Nora, who prepares business trips. Answer briefly."
+        # The offline model looks for the user's whole message, in which the name of the tool is beside the point.
+        config = {"procedural_learning": True, "semantic_min_score": 0.1}
+        agent_id = self._ada.post("/v1/agents", {"name": "Nora", "system_prompt": prompt, "memory_config": config})[
+            "agent_id"
+        ]
+        self._upload(agent_id, SAMPLES / "travel-handbook.pdf", "application/pdf")
+        first = self._ask(self._ada, agent_id, TRIP)
+        for further in TRIP_GOES_ON:
+            self._ask(self._ada, agent_id, further, first.conversation_id)
+        self._ada.post(f"/v1/conversations/{first.conversation_id}/close", None)
+        candidate = self._candidate(agent_id)
+        self._check(candidate is not None, "closing the session left a candidate for review")
+        if candidate is None:
+            return
+        print(f"  candidate {candidate['name']}, trigger ({candidate['trigger_kind']}): {candidate['trigger_pattern']}")
+        for step in candidate["steps"]:
+            print(f"  step {step['order']}: {step['instruction']} → {step['tool_name']}")
+        path = f"/v1/procedures/{candidate['procedure_id']}"
+        review = self._ada.get(f"{path}/review")
+        self._check(bool(review["conversation"]), "the reviewer sees the conversation beside the steps")
+        print(f"  evidence: “{review['evidence'][0]['quote']}”")
+        before = self._ask(self._ada, agent_id, TRIP)
+        self._check(not _included(before.context, "procedure"), "what nobody has approved is not followed")
+        self._ada.patch(f"{path}/approve", {"review_note": "As we do it.", "version": candidate["version"]})
+        after = self._ask(self._ada, agent_id, TRIP)
+        followed = [item["item_id"].partition(":")[0] for item in _included(after.context, "procedure")]
+        self._check(followed == [candidate["procedure_id"]], "approved, it is followed in the next conversation")
+
+    def _candidate(self, agent_id: str) -> dict[str, Any] | None:
+        began = time.monotonic()
+        while time.monotonic() - began < PATIENCE_S:
+            for found in self._ada.get(f"/v1/procedures?status=pending&agent_id={agent_id}")["items"]:
+                candidate: dict[str, Any] = found
+                return candidate
+            time.sleep(0.2)
+        return None
+
     def _isolation(self, agent_id: str) -> None:
         _scene("Isolation: another user, another tenant")
         question = "Where did I plan to go hiking with my sister?"
@@ -192,6 +240,10 @@ def _account(context: dict[str, Any]) -> None:
     print(f"    {'history':<12}{_section(context, 'history')['tokens']:>7}{kept:>7}")
     budget = context["budget"]
     print(f"    {'whole':<12}{budget['used']:>7} of {budget['available']} tokens ({context['used_percent']} %)")
+
+
+def _included(context: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return [item for item in _section(context, name)["items"] if item["included"]]
 
 
 def _section(context: dict[str, Any], name: str) -> dict[str, Any]:
