@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from logging import Logger
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from octopus.semantic.notification import object_events
 from octopus.semantic.object_key import document_path
 
 # What fails is delivered again, and in the end lies in the dead-letter queue: the invocation itself never fails.
+_RESERVE_S = 15  # kept of the function's time to finish a batch of chunks and hand over the rest
 _processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False, logger=cast("Logger", logger))
 
 
@@ -29,6 +31,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 
 def _ingest(record: SQSRecord) -> None:
     for event in object_events(record.body):
-        if event.kind != "removed":
-            outcome = run(services().ingest_document.ingest(event.key, event.sequencer, anew=event.kind == "reindex"))
+        if event.kind == "created":
+            outcome = run(services().ingest_document.ingest(event.key, event.sequencer, anew=event.anew))
             logger.info("ingestion", extra={"document": document_path(event.key), "outcome": outcome})

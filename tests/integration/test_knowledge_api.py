@@ -102,6 +102,7 @@ def stack(aws: str, database_urls: DatabaseUrls, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OCTOPUS_DATABASE_URL", database_urls.app)
     monkeypatch.setenv("OCTOPUS_BUCKET", bucket)
     monkeypatch.setenv("OCTOPUS_INGEST_QUEUE_URL", queue_url)
+    monkeypatch.setenv("OCTOPUS_EVENT_BUS", "default")
     monkeypatch.setenv("OCTOPUS_UPLOAD_MAX_BYTES", "10000")
     services.cache_clear()
     settings.cache_clear()

@@ -46,7 +46,7 @@ def test_the_test_message_and_other_kinds_are_nothing() -> None:
 
 
 def test_a_wish_to_index_anew() -> None:
-    assert object_events('{"reindex": "a/b/c/d"}') == [ObjectEvent("reindex", "a/b/c/d", None)]
+    assert object_events('{"ingest": "a/b/c/d", "anew": true}') == [ObjectEvent("created", "a/b/c/d", anew=True)]
 
 
 @pytest.mark.parametrize("body", ["", "hello", "[]", "{}", '{"Records": [{}]}', '{"Records": 1}', "null"])

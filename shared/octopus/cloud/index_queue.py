@@ -27,11 +27,11 @@ class SqsIndexQueue:
     def _client(self) -> Any:
         return boto3.client("sqs", config=Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard"}))
 
-    async def reindex(self, object_keys: Sequence[str]) -> None:
+    async def put(self, object_keys: Sequence[str], *, anew: bool) -> None:
         client = self._client
         for start in range(0, len(object_keys), _BATCH):
             entries = [
-                {"Id": str(i), "MessageBody": json.dumps({"reindex": key})}
+                {"Id": str(i), "MessageBody": json.dumps({"ingest": key, "anew": anew})}
                 for i, key in enumerate(object_keys[start : start + _BATCH])
             ]
             await asyncio.to_thread(self._send, client, entries)

@@ -1,7 +1,7 @@
 """What S3 says in an SQS message: which objects came or went.
 
 Accepts AWS's form and that of local emulators, which leave out the sequencer; and, on the same queue, our own
-``{"reindex": key}``.
+``{"ingest": key, "anew": false}``.
 Source: "Event message structure" in the Amazon S3 user guide.
 """
 
@@ -21,14 +21,15 @@ _SEQUENCER_DIGITS = 64
 
 @dataclass(frozen=True, slots=True)
 class ObjectEvent:
-    """An object came or went, or is to be indexed anew.
+    """An object came or went. Sequencers of one key compare as strings; None when the sender has none.
 
-    Sequencers of one key compare as strings; None when the sender has none.
+    `anew`: index it even if its content is unchanged.
     """
 
-    kind: Literal["created", "removed", "reindex"]
+    kind: Literal["created", "removed"]
     key: str
-    sequencer: str | None
+    sequencer: str | None = None
+    anew: bool = False
 
 
 class _Object(BaseModel):
@@ -58,8 +59,8 @@ def object_events(body: str) -> list[ObjectEvent]:
         message = json.loads(body)
         if isinstance(message, dict) and message.get("Event") == "s3:TestEvent":
             return []
-        if isinstance(message, dict) and isinstance(message.get("reindex"), str):
-            return [ObjectEvent("reindex", message["reindex"], None)]
+        if isinstance(message, dict) and isinstance(message.get("ingest"), str):
+            return [ObjectEvent("created", message["ingest"], anew=message.get("anew") is True)]
         records = _Notification.model_validate(message).records
     except (json.JSONDecodeError, ValidationError) as exc:
         raise InvalidInput("The message is not an S3 event notification.") from exc

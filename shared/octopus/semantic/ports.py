@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
@@ -15,6 +15,7 @@ from octopus.semantic.types import (
     EmbeddedChunk,
     Hit,
     NewDocument,
+    Staging,
     StoredObject,
     Upload,
 )
@@ -46,8 +47,8 @@ class Objects(Protocol):
 class Reader(Protocol):
     """Gets text out of files."""
 
-    def blocks(self, path: Path, media_type: str) -> Iterator[Block]:
-        """The text in reading order; blocks, so iterate in a worker thread.
+    def blocks(self, path: Path, media_type: str) -> Generator[Block]:
+        """The text in reading order. Waits, so iterate in a worker thread; close it if you stop early.
 
         Raises `DocumentRejected` with a reason for the owner of the document.
         """
@@ -57,8 +58,11 @@ class Reader(Protocol):
 class IndexQueue(Protocol):
     """Documents that wait to be indexed."""
 
-    async def reindex(self, object_keys: Sequence[str]) -> None:
-        """Have these indexed anew. Raises `Unavailable`, some of them taken perhaps, when the queue fails."""
+    async def put(self, object_keys: Sequence[str], *, anew: bool) -> None:
+        """Have these indexed; `anew` even if their content is unchanged.
+
+        Raises `Unavailable`, some of them taken perhaps, when the queue fails.
+        """
         ...
 
 
@@ -84,40 +88,45 @@ class KnowledgeStore(Protocol):
         """Delete the document with its chunks; False when there is none."""
         ...
 
-    # Indexing
+    # Indexing. What writes for a claim is False, and has written nothing, when the claim is no longer the newest.
 
     async def claim(self, tenant_id: str, object_key: str, sequencer: str | None) -> Claim | None:
-        """A new generation of the document; older claims can write no more.
+        """Take the document over from any other attempt.
 
-        None when no document has this key, or an event with a later sequencer has been seen.
+        None when no document of a living agent has this key, or an event with a later sequencer has been seen.
         """
         ...
 
-    async def begin(self, claim: Claim, found: StoredObject) -> bool:
-        """Say that the document is being indexed; False when the claim is no longer the newest."""
+    async def begin(self, claim: Claim, found: StoredObject, recipe: str) -> Staging | None:
+        """Say that the document is being indexed; None when the claim is no longer the newest."""
         ...
 
-    async def embedded(self, claim: Claim, hashes: Sequence[bytes]) -> set[bytes]:
-        """Those of the hashes whose vectors the document has already, from whichever generation."""
+    async def embedded(self, staging: Staging, hashes: Sequence[bytes]) -> set[bytes]:
+        """Those of the hashes whose vectors the document has already, staged or live."""
         ...
 
-    async def stage(self, claim: Claim, chunks: Sequence[EmbeddedChunk]) -> bool:
-        """Write chunks that readers do not see yet; those without a vector take it from an equal chunk.
-
-        False, and nothing written, when the claim is no longer the newest.
-        """
+    async def stage(self, staging: Staging, chunks: Sequence[EmbeddedChunk]) -> bool:
+        """Write chunks that readers do not see yet; those without a vector take it from an equal chunk."""
         ...
 
-    async def publish(self, claim: Claim, found: StoredObject, recipe: str) -> bool:
-        """Let readers see this generation instead of the last, and drop all others; False as for `stage`."""
+    async def publish(self, staging: Staging) -> bool:
+        """Let readers see the staged chunks instead of those before, and drop all others."""
         ...
 
-    async def reject(self, claim: Claim, found: StoredObject | None, recipe: str, reason: str) -> bool:
+    async def reject(self, claim: Claim, content_hash: str | None, recipe: str, reason: str) -> bool:
         """Note why the document cannot be indexed and drop what was staged; what readers see stays."""
+        ...
+
+    async def postpone(self, claim: Claim, reason: str) -> bool:
+        """Note why the attempt was interrupted; what was staged stays for the next."""
         ...
 
     async def withdraw(self, claim: Claim) -> bool:
         """Note that the object is gone, and drop every chunk."""
+        ...
+
+    async def announced(self, claim: Claim) -> None:
+        """Note that the bus has taken the news of how the attempt ended."""
         ...
 
     # Search

@@ -37,22 +37,30 @@ delete from documents
 where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and document_id = %(document_id)s
 
 -- claim --
--- Begin a new generation, unless a later event of the key has been seen
+-- Take the document over, unless a later event of the key has been seen
 update documents
-set generation = generation + 1, sequencer = coalesce(%(sequencer)s, sequencer)
+set attempt = attempt + 1, sequencer = coalesce(%(sequencer)s, sequencer)
 where tenant_id = %(tenant_id)s and object_key = %(object_key)s
   and (sequencer is null or %(sequencer)s::text is null or sequencer collate "C" <= %(sequencer)s)
   and exists (
     select from agents a
     where a.tenant_id = documents.tenant_id and a.agent_id = documents.agent_id and a.deleted_at is null
   )
-returning document_id, agent_id, generation, object_key, file_name, media_type, content_hash, recipe
+returning document_id, agent_id, attempt, media_type, status, content_hash, recipe, announced
 
 -- begin --
--- The newest claim starts to read a new object
+-- Begin a generation, or go on with one of the same content and recipe
 update documents
 set status = 'indexing', failure_reason = null, content_hash = null, recipe = null, size_bytes = %(size_bytes)s,
-    object_version = %(version_id)s, updated_at = now()
+    object_version = %(version_id)s, updated_at = now(), staged_hash = %(content_hash)s, staged_recipe = %(recipe)s,
+    generation = generation
+      + case when (staged_hash, staged_recipe) = (%(content_hash)s, %(recipe)s) then 0 else 1 end
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
+returning generation
+
+-- count_staged --
+-- How many chunks the generation has already
+select count(*) as chunks from chunks
 where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
 
 -- embedded --
@@ -63,8 +71,8 @@ where tenant_id = %(tenant_id)s and document_id = %(document_id)s and space_id =
 
 -- hold_claim --
 -- Keep anybody from claiming the document until this transaction ends
-select generation from documents
-where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+select attempt from documents
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
 for share
 
 -- stage_chunk --
@@ -86,28 +94,37 @@ where tenant_id = %(tenant_id)s and document_id = %(document_id)s and space_id =
 limit 1
 
 -- publish --
--- Let recall see the generation of this claim
+-- Let recall see the staged generation
 update documents
 set live_generation = generation, status = 'indexed', failure_reason = null, content_hash = %(content_hash)s,
-    recipe = %(recipe)s, chunk_count = staged.chunks, token_count = staged.tokens, indexed_at = now(), updated_at = now()
+    recipe = %(recipe)s, staged_hash = null, staged_recipe = null, chunk_count = staged.chunks,
+    token_count = staged.tokens, indexed_at = now(), updated_at = now(), announced = false
 from (
   select count(*) as chunks, coalesce(sum(token_count), 0) as tokens from chunks
   where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
 ) staged
-where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
 
 -- reject --
--- The object of this claim cannot be indexed
+-- The object cannot be indexed
 update documents
-set status = 'failed', failure_reason = %(reason)s, content_hash = %(content_hash)s, recipe = %(recipe)s, updated_at = now()
-where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+set status = 'failed', failure_reason = %(reason)s, content_hash = %(content_hash)s, recipe = %(recipe)s,
+    staged_hash = null, staged_recipe = null, updated_at = now(), announced = false
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
+
+-- postpone --
+-- The attempt was interrupted; what it has staged is kept
+update documents
+set status = 'pending', failure_reason = %(reason)s, updated_at = now()
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s and status = 'indexing'
 
 -- withdraw --
 -- The object is gone
 update documents
-set status = 'deleted', live_generation = 0, failure_reason = null, content_hash = null, recipe = null, chunk_count = 0,
-    token_count = 0, indexed_at = null, updated_at = now()
-where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+set status = 'deleted', live_generation = 0, failure_reason = null, content_hash = null, recipe = null,
+    staged_hash = null, staged_recipe = null, chunk_count = 0, token_count = 0, indexed_at = null, updated_at = now(),
+    announced = false
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
 
 -- drop_dead_chunks --
 -- What recall does not see, once nothing is being staged
@@ -115,6 +132,11 @@ delete from chunks c
 using documents d
 where c.tenant_id = %(tenant_id)s and c.document_id = %(document_id)s
   and d.tenant_id = c.tenant_id and d.document_id = c.document_id and c.generation <> d.live_generation
+
+-- announced --
+-- The bus has taken the news
+update documents set announced = true
+where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
 
 -- search_vector --
 -- The nearest live chunks of some agents

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from octopus.semantic.news import DocumentNews
 from octopus.semantic.object_key import tenant_of
 from octopus.semantic.ports import KnowledgeStore, Objects
 
@@ -13,9 +14,10 @@ Outcome = Literal["removed", "kept", "refused"]
 class RemoveDocument:
     """Deletes chunks and vectors; the document stays, with status ``deleted``, and comes back with its object."""
 
-    def __init__(self, store: KnowledgeStore, objects: Objects) -> None:
+    def __init__(self, store: KnowledgeStore, objects: Objects, news: DocumentNews) -> None:
         self._store = store
         self._objects = objects
+        self._news = news
 
     async def remove(self, object_key: str, sequencer: str | None = None) -> Outcome:
         """`kept`: there is an object under the key again, or an ingestion has claimed the document since.
@@ -33,4 +35,7 @@ class RemoveDocument:
             return "refused"
         if await self._objects.exists(object_key):
             return "kept"
-        return "removed" if await self._store.withdraw(claim) else "kept"
+        if not await self._store.withdraw(claim):
+            return "kept"
+        await self._news.tell(claim, "DocumentDeleted")
+        return "removed"

@@ -13,7 +13,7 @@ from octopus.cloud.database import Database, Row
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.relevance import Vector
-from octopus.semantic.types import Claim, Document, EmbeddedChunk, Hit, NewDocument, StoredObject
+from octopus.semantic.types import Claim, Document, EmbeddedChunk, Hit, NewDocument, Staging, StoredObject
 
 _SQL = load_queries(__package__)
 
@@ -51,26 +51,29 @@ class PostgresKnowledgeStore:
     async def claim(self, tenant_id: str, object_key: str, sequencer: str | None) -> Claim | None:
         params = {"tenant_id": tenant_id, "object_key": object_key, "sequencer": sequencer}
         row = await self._database.one(tenant_id, _SQL["claim"], params)
-        if row is None:
-            return None
-        settled_hash, settled_recipe = row.pop("content_hash"), row.pop("recipe")
-        return Claim(tenant_id, **row, settled_hash=settled_hash, settled_recipe=settled_recipe)
+        return Claim(tenant_id, **row) if row else None
 
-    async def begin(self, claim: Claim, found: StoredObject) -> bool:
-        params = _held(claim, size_bytes=found.size_bytes, version_id=found.version_id)
-        return await self._database.run(claim.tenant_id, _SQL["begin"], params) == 1
+    async def begin(self, claim: Claim, found: StoredObject, recipe: str) -> Staging | None:
+        async with self._database.transaction(claim.tenant_id) as tx:
+            row = await tx.one(_SQL["begin"], _held(claim, recipe=recipe, **asdict(found)))
+            if row is None:
+                return None
+            staged = await tx.one(_SQL["count_staged"], _held(claim, generation=row["generation"]))
+        assert staged is not None  # a count is always there
+        return Staging(claim, found, recipe, row["generation"], staged["chunks"])
 
-    async def embedded(self, claim: Claim, hashes: Sequence[bytes]) -> set[bytes]:
-        params = _held(claim, space_id=await self._space.id(), hashes=list(hashes))
-        rows = await self._database.all(claim.tenant_id, _SQL["embedded"], params)
+    async def embedded(self, staging: Staging, hashes: Sequence[bytes]) -> set[bytes]:
+        params = _held(staging.claim, space_id=await self._space.id(), hashes=list(hashes))
+        rows = await self._database.all(staging.claim.tenant_id, _SQL["embedded"], params)
         return {row["content_hash"] for row in rows}
 
-    async def stage(self, claim: Claim, chunks: Sequence[EmbeddedChunk]) -> bool:
-        space_id = await self._space.id()
+    async def stage(self, staging: Staging, chunks: Sequence[EmbeddedChunk]) -> bool:
+        claim, space_id = staging.claim, await self._space.id()
         new, known = [], []
         for chunk in chunks:
             params = _held(
                 claim,
+                generation=staging.generation,
                 agent_id=claim.agent_id,
                 ordinal=chunk.ordinal,
                 content=chunk.passage.text,
@@ -91,15 +94,26 @@ class PostgresKnowledgeStore:
             await tx.many(_SQL["stage_known_chunk"], known)
         return True
 
-    async def publish(self, claim: Claim, found: StoredObject, recipe: str) -> bool:
-        return await self._settle(claim, _SQL["publish"], content_hash=found.content_hash, recipe=recipe)
+    async def publish(self, staging: Staging) -> bool:
+        return await self._settle(
+            staging.claim,
+            _SQL["publish"],
+            generation=staging.generation,
+            content_hash=staging.found.content_hash,
+            recipe=staging.recipe,
+        )
 
-    async def reject(self, claim: Claim, found: StoredObject | None, recipe: str, reason: str) -> bool:
-        content_hash = found.content_hash if found else None
+    async def reject(self, claim: Claim, content_hash: str | None, recipe: str, reason: str) -> bool:
         return await self._settle(claim, _SQL["reject"], content_hash=content_hash, recipe=recipe, reason=reason)
+
+    async def postpone(self, claim: Claim, reason: str) -> bool:
+        return await self._database.run(claim.tenant_id, _SQL["postpone"], _held(claim, reason=reason)) == 1
 
     async def withdraw(self, claim: Claim) -> bool:
         return await self._settle(claim, _SQL["withdraw"])
+
+    async def announced(self, claim: Claim) -> None:
+        await self._database.run(claim.tenant_id, _SQL["announced"], _held(claim))
 
     async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
         params = {
@@ -124,6 +138,6 @@ def _held(claim: Claim, **values: Any) -> Row:
     return {
         "tenant_id": claim.tenant_id,
         "document_id": claim.document_id,
-        "generation": claim.generation,
+        "attempt": claim.attempt,
         **values,
     }

@@ -71,21 +71,32 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to index a document, until somebody claims it anew.
+    """The right to write a document's index, until somebody claims it anew.
 
-    `settled_hash` and `settled_recipe` say for which content, and by which way of reading, chunking and embedding,
-    the last attempt came to an end; None if it has not.
+    `status` is what the last attempt left; `content_hash` and `recipe` say for which content, and by which way of
+    reading, cutting and embedding, it came to an end; None if it did not. `announced`: the bus has heard of that end.
     """
 
     tenant_id: str
     document_id: UUID
     agent_id: UUID
-    generation: int
-    object_key: str
-    file_name: str
+    attempt: int
     media_type: str
-    settled_hash: str | None
-    settled_recipe: str | None
+    status: DocumentStatus
+    content_hash: str | None
+    recipe: str | None
+    announced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """Where the chunks of an attempt go. `chunks` of them are there from an attempt that was interrupted."""
+
+    claim: Claim
+    found: StoredObject
+    recipe: str
+    generation: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The process that reads documents. It is started once, and forks for each document.
 
 A request is a line of JSON on standard input; the answer are lines of JSON on standard output: lists of blocks, then
-``{"end": true}``, or ``{"rejected": reason}``. The fork that reads a document never sees another one.
+``{"end": true}``, ``{"rejected": reason}`` or ``{"broken": what}``. The fork that reads a document never sees another.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
@@ -27,7 +28,11 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            _answer(json.loads(line), sys.stdout)
+            try:
+                _answer(json.loads(line), sys.stdout)
+            except BaseException as exc:  # a parser that was not ready for this file; the place, but no content
+                where = traceback.extract_tb(exc.__traceback__)[-1]
+                _say({"broken": f"{type(exc).__name__} in {Path(where.filename).name}:{where.lineno}"}, sys.stdout)
             sys.stdout.flush()
             os._exit(0)
         _, status = os.waitpid(child, 0)
@@ -35,7 +40,7 @@ def main() -> None:
         if code == -signal.SIGXCPU:
             _say({"rejected": "The document takes too long to read; split or simplify it."}, sys.stdout)
         elif code != 0:
-            _say({"rejected": "The document breaks its reader: it is damaged or too complex."}, sys.stdout)
+            _say({"broken": f"exit status {code}"}, sys.stdout)
         sys.stdout.flush()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lxml import etree
 
 from octopus.semantic.extract.markdown import HeadingPath
-from octopus.semantic.extract.rows import row_line
+from octopus.semantic.extract.rows import table_block
 from octopus.semantic.types import Block
 
 _SKIPPED = frozenset({
@@ -122,6 +122,4 @@ class _Table:
             for row in rows:
                 yield Block(" ".join(row[0].split()), heading)
         else:
-            lines = [row_line(row) for row in rows]
-            header = lines.pop(0) if self.has_header and len(lines) > 1 else None
-            yield Block("\n".join(lines), heading, kind="lines", header=header)
+            yield from table_block(rows, heading, has_header=self.has_header)

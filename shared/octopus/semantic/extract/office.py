@@ -17,7 +17,7 @@ from lxml import etree
 from octopus.errors import DocumentRejected
 from octopus.semantic.extract.limits import Limits
 from octopus.semantic.extract.markdown import HeadingPath
-from octopus.semantic.extract.rows import row_line
+from octopus.semantic.extract.rows import table_block
 from octopus.semantic.types import Block
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -74,17 +74,14 @@ def _tree(archive: ZipFile, part: str) -> etree._Element:
 def _word_blocks(archive: ZipFile, part: str, levels: Mapping[str, int], headings: HeadingPath) -> Iterator[Block]:
     tables = 0
     with archive.open(part) as file:
-        for event, element in etree.iterparse(file, ("start", "end"), (f"{_W}p", f"{_W}tbl"), **_SAFE):
+        for event, element in etree.iterparse(file, events=("start", "end"), tag=(f"{_W}p", f"{_W}tbl"), **_SAFE):
             if element.tag == f"{_W}tbl":
                 tables += 1 if event == "start" else -1
             if event == "start" or tables:
                 continue
             if element.tag == f"{_W}tbl":
-                lines = [row_line(map(_word_text, row.iterchildren(f"{_W}tc"))) for row in element.iter(f"{_W}tr")]
-                lines = [line for line in lines if line]
-                if lines:
-                    header = lines.pop(0) if len(lines) > 1 else None
-                    yield Block("\n".join(lines), str(headings) or None, kind="lines", header=header)
+                rows = (map(_word_text, _nearest(row, "tc")) for row in _nearest(element, "tr"))
+                yield from table_block(rows, str(headings) or None)
             elif text := _word_text(element).strip():
                 style = element.find(f"{_W}pPr/{_W}pStyle")
                 level = levels.get(style.get(f"{_W}val", "")) if style is not None else None
@@ -94,6 +91,15 @@ def _word_blocks(archive: ZipFile, part: str, levels: Mapping[str, int], heading
                     listed = element.find(f"{_W}pPr/{_W}numPr") is not None
                     yield Block(f"- {text}" if listed else text, str(headings) or None)
             _forget(element)
+
+
+def _nearest(table: etree._Element, name: str) -> Iterator[etree._Element]:
+    """The rows of a table or the cells of a row, whatever wraps them, but none of a table within."""
+    for child in table:
+        if child.tag == f"{_W}{name}":
+            yield child
+        elif child.tag != f"{_W}tbl":
+            yield from _nearest(child, name)
 
 
 def _word_text(element: etree._Element) -> str:
@@ -165,9 +171,8 @@ def _slide_blocks(archive: ZipFile, part: str, number: int) -> Iterator[Block]:
     for shape in slide.iter(f"{_P}sp", f"{_P}graphicFrame"):
         table = next(shape.iter(f"{_A}tbl"), None)
         if table is not None:
-            lines = [row_line(map(_drawing_text, row.iterchildren(f"{_A}tc"))) for row in table.iter(f"{_A}tr")]
-            header = lines.pop(0) if len(lines) > 1 else None
-            yield Block("\n".join(lines), heading, number, "lines", header)
+            rows = (map(_drawing_text, row.iterchildren(f"{_A}tc")) for row in table.iter(f"{_A}tr"))
+            yield from table_block(rows, heading, number)
         elif text := _drawing_text(shape).strip():
             yield Block(text, heading, number)
     for target in _relations(archive, part).values():

@@ -18,8 +18,18 @@ def row_line(cells: Iterable[object]) -> str:
     return " | ".join(texts)
 
 
+def table_block(
+    rows: Iterable[Iterable[object]], heading: str | None, page: int | None = None, *, has_header: bool = True
+) -> Iterator[Block]:
+    """The rows that are not empty as one block, if there are any; the first one is the header of the others."""
+    lines = [line for line in map(row_line, rows) if line]
+    header = lines.pop(0) if has_header and len(lines) > 1 else None
+    if lines:
+        yield Block("\n".join(lines), heading, page, "lines", header)
+
+
 def table_blocks(rows: Iterable[Iterable[object]], heading: str | None) -> Iterator[Block]:
-    """The rows that are not empty; the first one is the header of all."""
+    """The same for a table of any length, in several blocks."""
     lines = (line for line in map(row_line, rows) if line)
     header = next(lines, None)
     first = list(islice(lines, _ROWS))

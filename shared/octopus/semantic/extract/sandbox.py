@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from octopus.errors import DocumentRejected
@@ -20,61 +20,49 @@ from octopus.semantic.extract.limits import Limits
 from octopus.semantic.types import Block
 from octopus.text import made_storable
 
+_log = logging.getLogger(__name__)
 _PIECE = 256 * 1024
+
+_Process = subprocess.Popen[bytes]
 
 
 class SandboxedReader:
-    """Implements `octopus.semantic.ports.Reader`: one document at a time, in a process of its own."""
+    """Implements `octopus.semantic.ports.Reader`. A process that is done waits for the next document."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._turn = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._idle: list[_Process] = []
 
-    def blocks(self, path: Path, media_type: str) -> Iterator[Block]:
+    def blocks(self, path: Path, media_type: str) -> Generator[Block]:
         request = {"path": str(path), "media_type": media_type, "limits": asdict(self._limits)}
-        with self._turn:
-            process = self._started()
-            finished = False
-            try:
-                _send(process, request)
-                for message in self._messages(process):
-                    if isinstance(message, dict):
-                        finished = True
-                        if reason := message.get("rejected"):
-                            raise DocumentRejected(reason)
-                        return
-                    for text, heading, page, kind, header in message:
-                        yield Block(made_storable(text), heading and made_storable(heading), page, kind, header)
-            finally:
-                if not finished:  # abandoned half-way, silent or dead
-                    self.close()
+        process = self._idle.pop() if self._idle else _start()
+        finished = False
+        try:
+            for message in self._answer(process, request):
+                if isinstance(message, dict):
+                    finished = True
+                    _accept(message)
+                    return
+                for text, heading, page, kind, header in message:
+                    yield Block(made_storable(text), heading and made_storable(heading), page, kind, header)
+        finally:
+            if finished:
+                self._idle.append(process)
+            else:  # abandoned half-way, silent or dead
+                _end(process)
 
     def close(self) -> None:
-        """End the process and what it has forked."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        """End the processes that wait."""
+        while self._idle:
+            _end(self._idle.pop())
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "octopus.semantic.extract"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                # Nothing of this process's environment, which has credentials; only where the code is.
-                env={"PYTHONPATH": os.pathsep.join(sys.path), "LANG": "C.UTF-8"},
-                start_new_session=True,
-            )
-        return self._process
-
-    def _messages(self, process: subprocess.Popen[bytes]) -> Iterator[Any]:
+    def _answer(self, process: _Process, request: dict[str, Any]) -> Iterator[Any]:
         """What the process says, line by line. Raises `DocumentRejected` when it falls silent or dies."""
+        assert process.stdin is not None
         assert process.stdout is not None
+        with suppress(BrokenPipeError):  # then it says nothing either
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
         descriptor = process.stdout.fileno()
         rest = b""
         while True:
@@ -87,7 +75,28 @@ class SandboxedReader:
                 yield json.loads(line)
 
 
-def _send(process: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(request).encode() + b"\n")
-    process.stdin.flush()
+def _start() -> _Process:
+    return subprocess.Popen(
+        [sys.executable, "-m", "octopus.semantic.extract"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # Nothing of this process's environment, which has credentials; only where the code is.
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "LANG": "C.UTF-8"},
+        start_new_session=True,
+    )
+
+
+def _end(process: _Process) -> None:
+    """Kill the process and what it has forked."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _accept(message: dict[str, Any]) -> None:
+    if reason := message.get("rejected"):
+        raise DocumentRejected(reason)
+    if broken := message.get("broken"):
+        _log.warning("a document broke its reader: %s", broken)
+        raise DocumentRejected("The document breaks its reader: damaged, or too complex. Save it anew or split it.")
