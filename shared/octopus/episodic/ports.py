@@ -78,6 +78,7 @@ class TraceHit:
     and its session's; `has_words` says that it has every word of the message, two at least."""
 
     episode: EpisodeHead
+    ordinal: int
     kind: TraceKind
     content: str
     cosine: float

@@ -21,7 +21,7 @@ from octopus.relevance import Vector
 _SQL = load_queries(__package__)
 _WEIGHTS = DialogueWeights()
 _HEAD = ("episode_id", "conversation_id", "started_at", "summary", "archived")
-_TRACE = ("kind", "content", "cosine", "share", "has_words")
+_TRACE = ("ordinal", "kind", "content", "cosine", "share", "has_words")
 
 
 class PostgresEpisodeStore:
