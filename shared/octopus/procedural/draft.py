@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from octopus.procedural.trigger import MAX_PATTERN_CHARS
+from octopus.procedural.trigger import MAX_CHARS
 from octopus.procedural.types import Procedure, ProcedureStatus, Step, TriggerKind
 from octopus.text import storable
 
@@ -21,7 +21,7 @@ Line = Annotated[str, Field(max_length=500, pattern=r"^[^\r\n]+$"), AfterValidat
 _NAME = r"^[^\[\]\r\n]*[\pL\pN][^\[\]\r\n]*$"
 Name = Annotated[str, Field(max_length=200, pattern=_NAME), AfterValidator(storable)]
 ToolName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
-Pattern = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN_CHARS), AfterValidator(storable)]
+Pattern = Annotated[str, Field(min_length=1, max_length=max(MAX_CHARS.values())), AfterValidator(storable)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000)]
 
 

@@ -17,7 +17,7 @@ import re2
 from octopus.errors import InvalidInput
 from octopus.procedural.types import TriggerKind
 
-MAX_PATTERN_CHARS = 4_000
+MAX_CHARS: dict[TriggerKind, int] = {"regex": 1_000, "glob": 1_000, "phrases": 4_000}
 
 # RE2 takes time proportional to text × program when a pattern defeats its automaton. The worst pattern of this size
 # that we found takes 80 ms on 10,000 characters; the largest useful one that we found has 300 instructions.
@@ -49,8 +49,8 @@ def expression(kind: TriggerKind, pattern: str) -> str:
 
 def validate(kind: TriggerKind, pattern: str) -> None:
     """Raise `InvalidInput`, with the position and the reason, for a trigger that cannot be used."""
-    if len(pattern) > MAX_PATTERN_CHARS:
-        raise _refusal(f"it has {len(pattern)} characters, more than {MAX_PATTERN_CHARS}", MAX_PATTERN_CHARS)
+    if len(pattern) > MAX_CHARS[kind]:
+        raise _refusal(f"it has {len(pattern)} characters, more than {MAX_CHARS[kind]}", MAX_CHARS[kind])
     source = expression(kind, pattern)
     error = _compile_error(source)
     if error is not None:
