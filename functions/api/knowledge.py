@@ -13,7 +13,7 @@ from functions.api.request import Name, Text, caller
 from octopus.cloud.wiring import services
 from octopus.memory_config import Score
 from octopus.semantic.library import AnnouncedDocument
-from octopus.semantic.types import Document, Knowledge
+from octopus.semantic.types import Document, Knowledge, ReindexJob
 from octopus.text import storable
 
 router = APIGatewayHttpRouter()
@@ -38,10 +38,6 @@ class KnowledgeSearch(BaseModel):
     min_score: Score = 0.7
 
 
-class Reindexing(BaseModel):
-    documents: int
-
-
 @router.post("/agents/<agent_id>/documents")
 async def announce_document(agent_id: UUID, document: Annotated[NewDocument, Body()]) -> tuple[AnnouncedDocument, int]:
     return await services().knowledge_library.announce(caller(router), agent_id, **document.model_dump()), 201
@@ -50,6 +46,16 @@ async def announce_document(agent_id: UUID, document: Annotated[NewDocument, Bod
 @router.get("/agents/<agent_id>/documents")
 async def list_documents(agent_id: UUID) -> list[Document]:
     return await services().knowledge_library.list(caller(router), agent_id)
+
+
+@router.post("/agents/<agent_id>/documents/reindex-all")
+async def reindex_all(agent_id: UUID) -> tuple[ReindexJob, int]:
+    return await services().reindex_agent.start(caller(router), agent_id), 202
+
+
+@router.get("/agents/<agent_id>/documents/reindex-all")
+async def get_reindexing(agent_id: UUID) -> ReindexJob:
+    return await services().reindex_agent.progress(caller(router), agent_id)
 
 
 @router.get("/agents/<agent_id>/documents/<document_id>")
@@ -66,12 +72,6 @@ async def delete_document(agent_id: UUID, document_id: UUID) -> tuple[None, int]
 @router.patch("/agents/<agent_id>/documents/<document_id>/reindex")
 async def reindex_document(agent_id: UUID, document_id: UUID) -> tuple[Document, int]:
     return await services().knowledge_library.reindex(caller(router), agent_id, document_id), 202
-
-
-@router.post("/agents/<agent_id>/documents/reindex-all")
-async def reindex_all(agent_id: UUID) -> tuple[Reindexing, int]:
-    documents = await services().knowledge_library.reindex_all(caller(router), agent_id)
-    return Reindexing(documents=documents), 202
 
 
 @router.post("/agents/<agent_id>/knowledge/search")

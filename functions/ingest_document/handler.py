@@ -14,11 +14,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from octopus.cloud.runtime import run
 from octopus.cloud.telemetry import logger, tracer
 from octopus.cloud.wiring import services
-from octopus.semantic.notification import object_events
+from octopus.semantic.notification import read_message
 from octopus.semantic.object_key import document_path
+from octopus.semantic.types import Lane
+
+_RESERVE_S = 15  # kept of the function's time to finish a batch of chunks and hand over the rest
 
 # What fails is delivered again, and in the end lies in the dead-letter queue: the invocation itself never fails.
-_RESERVE_S = 15  # kept of the function's time to finish a batch of chunks and hand over the rest
 _processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False, logger=cast("Logger", logger))
 
 
@@ -29,8 +31,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     return process_partial_response(event, _ingest, _processor, context)
 
 
-def _ingest(record: SQSRecord) -> None:
-    for event in object_events(record.body):
+def _ingest(record: SQSRecord, lambda_context: LambdaContext) -> None:
+    until = time.monotonic() + lambda_context.get_remaining_time_in_millis() / 1000 - _RESERVE_S
+    message = read_message(record.body)
+    if isinstance(message, Lane):
+        run(services().reindex_lane.step(message, until))
+        return
+    for event in message:
         if event.kind == "created":
-            outcome = run(services().ingest_document.ingest(event.key, event.sequencer, anew=event.anew))
+            ingest = services().ingest_document.ingest
+            outcome = run(ingest(event.key, event.sequencer, anew=event.anew, until=until))
             logger.info("ingestion", extra={"document": document_path(event.key), "outcome": outcome})

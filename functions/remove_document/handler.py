@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from octopus.cloud.runtime import run
 from octopus.cloud.telemetry import logger, tracer
 from octopus.cloud.wiring import services
-from octopus.semantic.notification import object_events
+from octopus.semantic.notification import read_message
 from octopus.semantic.object_key import document_path
 
 # What fails is delivered again, and in the end lies in the dead-letter queue: the invocation itself never fails.
@@ -28,7 +28,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 
 
 def _remove(record: SQSRecord) -> None:
-    for event in object_events(record.body):
+    message = read_message(record.body)
+    for event in message if isinstance(message, list) else []:
         if event.kind == "removed":
             outcome = run(services().remove_document.remove(event.key, event.sequencer))
             logger.info("removal", extra={"document": document_path(event.key), "outcome": outcome})

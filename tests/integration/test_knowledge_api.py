@@ -156,9 +156,47 @@ def test_reindexing_reads_the_document_again(stack: Stack) -> None:
     stack.deliver()
     after = stack.call("GET", f"{stack.documents}/{document_id}")[1]["indexed_at"]
     assert after > before
-    assert stack.call("POST", f"{stack.documents}/reindex-all") == (202, {"documents": 1})
+    assert stack.call("GET", f"{stack.documents}/{document_id}")[1]["status"] == "indexed"
+
+
+def test_all_documents_of_an_agent_are_indexed_anew(stack: Stack) -> None:
+    assert stack.call("GET", f"{stack.documents}/reindex-all")[0] == 404
+    for i in range(7):
+        stack.upload(f"{i}.md", GUIDE + str(i).encode())
+    broken = stack.upload("broken.md", b" ")
     stack.deliver()
-    assert stack.call("GET", f"{stack.documents}/{document_id}")[1]["indexed_at"] > after
+    before = {d["document_id"]: d["indexed_at"] for d in stack.call("GET", stack.documents)[1]}
+
+    status, job = stack.call("POST", f"{stack.documents}/reindex-all")
+    assert (status, job["total"], job["remaining"]) == (202, 8, 8)
+    stack.deliver()
+
+    status, job = stack.call("GET", f"{stack.documents}/reindex-all")
+    assert (status, job["total"], job["remaining"], job["failed"]) == (200, 8, 0, 1)
+    for document in stack.call("GET", stack.documents)[1]:
+        if document["document_id"] != broken:
+            assert document["indexed_at"] > before[document["document_id"]]
+
+
+def test_a_lane_that_is_delivered_again_goes_on_with_its_document(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker dies in the middle of a document; the other documents are not held up."""
+    for i in range(3):
+        stack.upload(f"{i}.md", GUIDE + str(i).encode())
+    stack.deliver()
+    stack.call("POST", f"{stack.documents}/reindex-all")
+    sqs: Any = boto3.client("sqs")
+    messages = sqs.receive_message(QueueUrl=stack.queue_url, MaxNumberOfMessages=10, VisibilityTimeout=0)["Messages"]
+    dying = {"messageId": "dying", "body": messages[0]["Body"], "eventSource": "aws:sqs"}
+    with monkeypatch.context() as patched:
+        patched.setattr(services().embedder, "embed", None)
+        patched.setattr(services().knowledge_store, "publish", None)
+        answer = ingest_document({"Records": [dying]}, LambdaContext("ingest_document"))
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "dying"}]}
+    assert stack.call("GET", f"{stack.documents}/reindex-all")[1]["remaining"] == 3
+    stack.deliver()
+    assert stack.call("GET", f"{stack.documents}/reindex-all")[1]["remaining"] == 0
 
 
 @pytest.mark.parametrize(

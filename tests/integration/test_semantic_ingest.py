@@ -179,7 +179,7 @@ async def test_an_attempt_that_is_out_of_time_leaves_the_rest_to_another_message
     document = await shelf.announce("long.md")
     shelf.put(document, LONG)
     ingest = shelf.ingest_document.ingest
-    assert await ingest(document.object_key, until=time.monotonic() - 1) == "continued"
+    assert await ingest(document.object_key, until=time.monotonic() - 1) == "unfinished"
     assert [json.loads(body) for body in shelf.messages()] == [{"ingest": document.object_key, "anew": False}]
     assert (await shelf.look_at(document)).status == "indexing"
     assert await ingest(document.object_key) == "indexed"

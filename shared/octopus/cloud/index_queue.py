@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +14,13 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from octopus.errors import Unavailable
+from octopus.semantic.types import Lane
 
 _BATCH = 10  # the most that SQS takes at once
 
 
 class SqsIndexQueue:
-    """Implements `octopus.semantic.ports.IndexQueue`."""
+    """Implements `octopus.semantic.ports.IndexQueue` and `octopus.semantic.reindex.LaneQueue`."""
 
     def __init__(self, queue_url: str) -> None:
         self._queue_url = queue_url
@@ -27,12 +29,18 @@ class SqsIndexQueue:
     def _client(self) -> Any:
         return boto3.client("sqs", config=Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard"}))
 
-    async def put(self, object_keys: Sequence[str], *, anew: bool) -> None:
+    async def put(self, object_key: str, *, anew: bool) -> None:
+        await self._put([{"ingest": object_key, "anew": anew}])
+
+    async def put_lanes(self, lanes: Sequence[Lane]) -> None:
+        await self._put([{"lane": {**asdict(lane), "job_id": str(lane.job_id)}} for lane in lanes])
+
+    async def _put(self, messages: Sequence[object]) -> None:
         client = self._client
-        for start in range(0, len(object_keys), _BATCH):
+        for start in range(0, len(messages), _BATCH):
             entries = [
-                {"Id": str(i), "MessageBody": json.dumps({"ingest": key, "anew": anew})}
-                for i, key in enumerate(object_keys[start : start + _BATCH])
+                {"Id": str(i), "MessageBody": json.dumps(message)}
+                for i, message in enumerate(messages[start : start + _BATCH])
             ]
             await asyncio.to_thread(self._send, client, entries)
 

@@ -57,7 +57,9 @@ from octopus.semantic.ingest import IngestDocument
 from octopus.semantic.library import KnowledgeLibrary
 from octopus.semantic.news import DocumentNews
 from octopus.semantic.recall import KnowledgeRecall
+from octopus.semantic.reindex import ReindexAgent, ReindexLane
 from octopus.semantic.remove import RemoveDocument
+from octopus.semantic.search_store import PostgresKnowledgeSearch
 from octopus.semantic.store import PostgresKnowledgeStore
 from octopus.settings import Settings, settings
 from octopus.tools.builtin import BuiltIn, close_session, search_knowledge
@@ -215,6 +217,7 @@ class Services:
             factors=TokenFactors(PostgresFactorStore(self.database), count_tokens, self.settings.model_token_factor),
             folding=Folding(self.log, self.model),
             observer=self.observer,
+            end_session=self.sessions.end_if_requested,
             policy=TurnPolicy(
                 model=self.settings.model,
                 message_max_chars=self.settings.message_max_chars,
@@ -240,7 +243,7 @@ class Services:
 
     @cached_property
     def knowledge(self) -> KnowledgeRecall:
-        return KnowledgeRecall(self.knowledge_store, self.embedder.calibration)
+        return KnowledgeRecall(PostgresKnowledgeSearch(self.database, self.space), self.embedder.calibration)
 
     @cached_property
     def knowledge_library(self) -> KnowledgeLibrary:
@@ -277,6 +280,14 @@ class Services:
     @cached_property
     def remove_document(self) -> RemoveDocument:
         return RemoveDocument(self.knowledge_store, self.objects, self.document_news)
+
+    @cached_property
+    def reindex_agent(self) -> ReindexAgent:
+        return ReindexAgent(self.knowledge_store, self.index_queue)
+
+    @cached_property
+    def reindex_lane(self) -> ReindexLane:
+        return ReindexLane(self.knowledge_store, self.index_queue, self.ingest_document)
 
     @cached_property
     def document_news(self) -> DocumentNews:

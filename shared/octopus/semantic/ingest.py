@@ -20,7 +20,7 @@ from octopus.semantic.object_key import tenant_of
 from octopus.semantic.ports import IndexQueue, KnowledgeStore, Objects, Reader, TokenCounter
 from octopus.semantic.types import Claim, EmbeddedChunk, Passage, Staging, StoredObject
 
-Outcome = Literal["indexed", "unchanged", "failed", "gone", "refused", "continued"]
+Outcome = Literal["indexed", "unchanged", "failed", "gone", "refused", "unfinished"]
 
 _BATCH = 64  # chunks that are embedded and stored at a time
 _VERSION = "v1"  # of reading and cutting; another one has unchanged content indexed anew
@@ -31,7 +31,7 @@ class Superseded(Unavailable):
 
 
 class _OutOfTime(Exception):
-    """What has been staged stays; another message goes on."""
+    """What has been staged stays; the next attempt goes on."""
 
 
 class IngestDocument:
@@ -70,9 +70,18 @@ class IngestDocument:
     async def ingest(
         self, object_key: str, sequencer: str | None = None, *, anew: bool = False, until: float | None = None
     ) -> Outcome:
+        """The same as `attempt`; what is `unfinished` is left to another message."""
+        outcome = await self.attempt(object_key, sequencer, anew=anew, until=until)
+        if outcome == "unfinished":
+            await self._queue.put(object_key, anew=anew)
+        return outcome
+
+    async def attempt(
+        self, object_key: str, sequencer: str | None = None, *, anew: bool = False, until: float | None = None
+    ) -> Outcome:
         """Bring the index up to the object that lies under the key now.
 
-        Stops at the time `until` (of `time.monotonic`) and leaves the rest to another message: `continued`.
+        `unfinished`: the time `until` (of `time.monotonic`) has come; the next attempt goes on from there.
         `refused`: the key belongs to no document, or a later event has been seen. `unchanged`: the last attempt came
         to an end for this very content, and `anew` is false. Raises `Unavailable` when a retry may help.
         """
@@ -84,8 +93,7 @@ class IngestDocument:
             with TemporaryDirectory(prefix="octopus-") as directory:
                 return await self._bring_up(claim, object_key, Path(directory) / "document", anew, until)
         except _OutOfTime:
-            await self._queue.put([object_key], anew=anew)
-            return "continued"
+            return "unfinished"
         except Superseded:
             raise
         except Unavailable as exc:

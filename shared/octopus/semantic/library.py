@@ -97,14 +97,8 @@ class KnowledgeLibrary:
     async def reindex(self, caller: Principal, agent_id: UUID, document_id: UUID) -> Document:
         """Have the document read, cut and embedded anew; also the way to retry a failed one."""
         document = await self.get(caller, agent_id, document_id)
-        await self._queue.put([document.object_key], anew=True)
+        await self._queue.put(document.object_key, anew=True)
         return document
-
-    async def reindex_all(self, caller: Principal, agent_id: UUID) -> int:
-        """Have every document of the agent indexed anew; how many that is."""
-        keys = [document.object_key for document in await self.list(caller, agent_id)]
-        await self._queue.put(keys, anew=True)
-        return len(keys)
 
     async def search(self, caller: Principal, agent_id: UUID, text: str, *, top_k: int, min_score: float) -> Knowledge:
         """What the agent would recall for the text, with scores and near misses."""

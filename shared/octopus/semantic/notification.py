@@ -1,20 +1,20 @@
 """What S3 says in an SQS message: which objects came or went.
 
-Accepts AWS's form and that of local emulators, which leave out the sequencer; and, on the same queue, our own
-``{"ingest": key, "anew": false}``.
+Accepts AWS's form and that of local emulators, which leave out the sequencer; and, on the same queue, what Octopus puts
+there itself: ``{"ingest": key, "anew": false}`` and ``{"lane": {…}}``.
 Source: "Event message structure" in the Amazon S3 user guide.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote_plus
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from octopus.errors import InvalidInput
+from octopus.semantic.types import Lane
 
 _SEQUENCER_DIGITS = 64
 
@@ -50,21 +50,40 @@ class _Notification(BaseModel):
     records: list[_Record] = Field(alias="Records")
 
 
-def object_events(body: str) -> list[ObjectEvent]:
-    """The events of one message; none in the test message that S3 sends when a bucket is connected.
+class _Ingest(BaseModel):
+    ingest: str
+    anew: bool
+
+
+class _Lane(BaseModel):
+    lane: Lane
+
+
+class _Test(BaseModel):
+    event: Literal["s3:TestEvent"] = Field(alias="Event")
+
+
+_MESSAGE: TypeAdapter[_Notification | _Ingest | _Lane | _Test] = TypeAdapter(_Notification | _Ingest | _Lane | _Test)
+
+
+def read_message(body: str) -> list[ObjectEvent] | Lane:
+    """The events of one message, or the lane that it is; no event in the test message that S3 sends to a new queue.
 
     Raises `InvalidInput` for anything else, without repeating it.
     """
     try:
-        message = json.loads(body)
-        if isinstance(message, dict) and message.get("Event") == "s3:TestEvent":
-            return []
-        if isinstance(message, dict) and isinstance(message.get("ingest"), str):
-            return [ObjectEvent("created", message["ingest"], anew=message.get("anew") is True)]
-        records = _Notification.model_validate(message).records
-    except (json.JSONDecodeError, ValidationError) as exc:
+        message = _MESSAGE.validate_json(body)
+    except ValidationError as exc:
         raise InvalidInput("The message is not an S3 event notification.") from exc
-    return [event for record in records if (event := _event(record))]
+    match message:
+        case _Notification(records=records):
+            return [event for record in records if (event := _event(record))]
+        case _Ingest(ingest=key, anew=anew):
+            return [ObjectEvent("created", key, anew=anew)]
+        case _Lane(lane=lane):
+            return lane
+        case _:
+            return []
 
 
 def _event(record: _Record) -> ObjectEvent | None:

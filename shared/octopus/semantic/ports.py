@@ -15,6 +15,7 @@ from octopus.semantic.types import (
     EmbeddedChunk,
     Hit,
     NewDocument,
+    SearchMode,
     Staging,
     StoredObject,
     Upload,
@@ -58,11 +59,8 @@ class Reader(Protocol):
 class IndexQueue(Protocol):
     """Documents that wait to be indexed."""
 
-    async def put(self, object_keys: Sequence[str], *, anew: bool) -> None:
-        """Have these indexed; `anew` even if their content is unchanged.
-
-        Raises `Unavailable`, some of them taken perhaps, when the queue fails.
-        """
+    async def put(self, object_key: str, *, anew: bool) -> None:
+        """Have it indexed; `anew` even if its content is unchanged. Raises `Unavailable`."""
         ...
 
 
@@ -133,4 +131,14 @@ class KnowledgeStore(Protocol):
 
     async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
         """The nearest chunks of these agents, best first, with their cosine. Exact."""
+        ...
+
+
+class KnowledgeSearch(Protocol):
+    """Search among the live chunks of one tenant's agents."""
+
+    async def search(
+        self, tenant_id: str, agent_ids: Sequence[UUID], text: str, vector: Vector, mode: SearchMode, limit: int
+    ) -> list[Hit]:
+        """The best chunks, best first: by cosine, or by cosine and words together."""
         ...

@@ -148,3 +148,45 @@ where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.spac
   and c.generation = d.live_generation
 order by c.embedding <=> %(vector)s
 limit %(limit)s
+
+-- start_reindex --
+-- A job that takes every document of an agent, also from an earlier job
+with taken as (
+  update documents set reindex_job_id = %(job_id)s, reindex_lane = null
+  where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and status <> 'deleted'
+  returning document_id
+)
+insert into reindex_jobs (tenant_id, job_id, agent_id, total, requested_by)
+select %(tenant_id)s, %(job_id)s, %(agent_id)s, (select count(*) from taken), %(requested_by)s
+
+-- latest_reindex --
+-- How far the last job of an agent has come
+select job_id, total, failed, requested_by, requested_at,
+       (select count(*) from documents d where d.tenant_id = j.tenant_id and d.reindex_job_id = j.job_id) as remaining
+from reindex_jobs j
+where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s
+order by requested_at desc
+limit 1
+
+-- take_for_reindex --
+-- The document that the lane has not finished, else one that no lane has
+update documents set reindex_lane = %(lane)s
+where tenant_id = %(tenant_id)s and document_id = (
+  select document_id from documents
+  where tenant_id = %(tenant_id)s and reindex_job_id = %(job_id)s
+    and (reindex_lane is null or reindex_lane = %(lane)s)
+  order by reindex_lane nulls last, document_id
+  limit 1
+  for update skip locked
+)
+returning document_id, object_key
+
+-- finish_reindex --
+-- The job is done with the document
+with finished as (
+  update documents set reindex_job_id = null, reindex_lane = null
+  where tenant_id = %(tenant_id)s and document_id = %(document_id)s and reindex_job_id = %(job_id)s
+  returning document_id
+)
+update reindex_jobs set failed = failed + %(failed)s
+where tenant_id = %(tenant_id)s and job_id = %(job_id)s and exists (select from finished)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from octopus.memory_config import MemoryConfig
+from octopus.ranking import evidence
 from octopus.recall import Query, Scope, Score
 from octopus.relevance import Calibration
-from octopus.semantic.ports import KnowledgeStore
-from octopus.semantic.types import Hit, Knowledge, RecalledChunk
+from octopus.semantic.ports import KnowledgeSearch
+from octopus.semantic.types import Hit, Knowledge, RecalledChunk, SearchMode
 
 _NEAR_MISSES = 3
 
@@ -17,8 +18,8 @@ _NEAR_MISSES = 3
 class KnowledgeRecall:
     """The read side of semantic memory."""
 
-    def __init__(self, store: KnowledgeStore, calibration: Calibration) -> None:
-        self._store = store
+    def __init__(self, index: KnowledgeSearch, calibration: Calibration) -> None:
+        self._index = index
         self._calibration = calibration
 
     async def recall(self, scope: Scope, query: Query, config: MemoryConfig) -> Knowledge:
@@ -26,18 +27,30 @@ class KnowledgeRecall:
         if not config.semantic_enabled:
             return Knowledge()
         return await self.search(
-            scope.tenant_id, [scope.agent_id], query, config.semantic_top_k, config.semantic_min_score
+            scope.tenant_id,
+            [scope.agent_id],
+            query,
+            config.semantic_top_k,
+            config.semantic_min_score,
+            config.semantic_search,
         )
 
     async def search(
-        self, tenant_id: str, agent_ids: Sequence[UUID], query: Query, top_k: int, min_score: float
+        self,
+        tenant_id: str,
+        agent_ids: Sequence[UUID],
+        query: Query,
+        top_k: int,
+        min_score: float,
+        mode: SearchMode = "hybrid",
     ) -> Knowledge:
         """The same among the documents of any agents of a tenant."""
-        hits = await self._store.search(tenant_id, agent_ids, await query.vector(), top_k + _NEAR_MISSES)
-        bound = self._calibration.cosine(min_score)
-        chunks = [self._recalled(rank, hit) for rank, hit in enumerate(hits, 1)]
-        found = sum(hit.cosine >= bound for hit in hits[:top_k])
-        return Knowledge(chunks[:found], chunks[found : found + _NEAR_MISSES])
+        vector = await query.vector()
+        hits = await self._index.search(tenant_id, agent_ids, query.text, vector, mode, top_k + _NEAR_MISSES)
+        ranked = [self._recalled(rank, hit) for rank, hit in enumerate(hits, 1)]
+        relevant = [chunk for chunk in ranked if _relevance(chunk) >= min_score]
+        others = [chunk for chunk in ranked if _relevance(chunk) < min_score]
+        return Knowledge(relevant[:top_k], others[:_NEAR_MISSES])
 
     def _recalled(self, rank: int, hit: Hit) -> RecalledChunk:
         return RecalledChunk(
@@ -48,5 +61,9 @@ class KnowledgeRecall:
             page=hit.page,
             content=hit.content,
             token_count=hit.token_count,
-            score=Score(rank, hit.cosine, self._calibration.relevance(hit.cosine)),
+            score=Score(rank, hit.cosine, self._calibration.relevance(evidence(hit.cosine, hit.share))),
         )
+
+
+def _relevance(chunk: RecalledChunk) -> float:
+    return chunk.score.relevance or 0.0

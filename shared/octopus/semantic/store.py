@@ -13,13 +13,24 @@ from octopus.cloud.database import Database, Row
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.relevance import Vector
-from octopus.semantic.types import Claim, Document, EmbeddedChunk, Hit, NewDocument, Staging, StoredObject
+from octopus.semantic.types import (
+    Claim,
+    Document,
+    EmbeddedChunk,
+    Hit,
+    Lane,
+    NewDocument,
+    QueuedDocument,
+    ReindexJob,
+    Staging,
+    StoredObject,
+)
 
 _SQL = load_queries(__package__)
 
 
 class PostgresKnowledgeStore:
-    """Implements `octopus.semantic.ports.KnowledgeStore`."""
+    """Implements `octopus.semantic.ports.KnowledgeStore` and `octopus.semantic.reindex.ReindexStore`."""
 
     def __init__(self, database: Database, space: EmbeddingSpace) -> None:
         self._database = database
@@ -114,6 +125,29 @@ class PostgresKnowledgeStore:
 
     async def announced(self, claim: Claim) -> None:
         await self._database.run(claim.tenant_id, _SQL["announced"], _held(claim))
+
+    async def start_reindex(self, tenant_id: str, agent_id: UUID, job_id: UUID, requested_by: str) -> None:
+        params = {"tenant_id": tenant_id, "agent_id": agent_id, "job_id": job_id, "requested_by": requested_by}
+        await self._database.run(tenant_id, _SQL["start_reindex"], params)
+
+    async def latest_reindex(self, tenant_id: str, agent_id: UUID) -> ReindexJob | None:
+        params = {"tenant_id": tenant_id, "agent_id": agent_id}
+        row = await self._database.one(tenant_id, _SQL["latest_reindex"], params)
+        return ReindexJob(**row) if row else None
+
+    async def take_for_reindex(self, lane: Lane) -> QueuedDocument | None:
+        params = {"tenant_id": lane.tenant_id, "job_id": lane.job_id, "lane": lane.number}
+        row = await self._database.one(lane.tenant_id, _SQL["take_for_reindex"], params)
+        return QueuedDocument(**row) if row else None
+
+    async def finish_reindex(self, lane: Lane, document_id: UUID, *, failed: bool) -> None:
+        params = {
+            "tenant_id": lane.tenant_id,
+            "job_id": lane.job_id,
+            "document_id": document_id,
+            "failed": int(failed),
+        }
+        await self._database.run(lane.tenant_id, _SQL["finish_reindex"], params)
 
     async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
         params = {

@@ -12,6 +12,7 @@ from octopus.recall import Score
 from octopus.relevance import Vector
 
 DocumentStatus = Literal["pending", "indexing", "indexed", "failed", "deleted"]
+SearchMode = Literal["vector", "hybrid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,35 @@ class Staging:
 
 
 @dataclass(frozen=True, slots=True)
+class Lane:
+    """One of the workers of a job that indexes an agent's documents anew."""
+
+    tenant_id: str
+    job_id: UUID
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedDocument:
+    """A document that a lane has taken."""
+
+    document_id: UUID
+    object_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReindexJob:
+    """How far a job is: `remaining` of `total` documents are not done, `failed` of the others cannot be indexed."""
+
+    job_id: UUID
+    total: int
+    remaining: int
+    failed: int
+    requested_by: str
+    requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A paragraph, or lines that belong together (a table, code), with its place in the document.
 
@@ -136,7 +166,8 @@ class EmbeddedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that a search found, with its raw score. `ordinal` counts the chunks of a document from 0."""
+    """A chunk that a search found, with its raw scores (see `octopus.ranking`). `ordinal` counts the chunks of a
+    document from 0."""
 
     document_id: UUID
     ordinal: int
@@ -146,6 +177,7 @@ class Hit:
     content: str
     token_count: int
     cosine: float
+    share: float = 0.0
 
 
 def chunk_source(file_name: str, heading: str | None, page: int | None) -> str:
