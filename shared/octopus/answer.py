@@ -18,10 +18,11 @@ from pydantic import TypeAdapter
 
 from octopus.conversations.ports import ConversationLog
 from octopus.conversations.types import Block, NewMessage, Role, text_block, text_of
-from octopus.errors import Conflict, DatabaseUnavailable, ModelUnavailable, OctopusError
+from octopus.errors import Conflict, DatabaseUnavailable, ModelUnavailable, OctopusError, Unavailable
 from octopus.model import ChatModel, ModelRequest, Reply, Usage
 from octopus.observer import Observer
 from octopus.text import made_storable
+from octopus.tools.builtin import CLOSE_SESSION
 from octopus.tools.loop import run_calls
 from octopus.tools.ports import ToolBox
 from octopus.tools.types import Occasion, ToolCall
@@ -37,7 +38,7 @@ from octopus.turn_events import (
     TurnEvent,
     TurnStart,
 )
-from octopus.turn_types import PreparedTurn, TurnPolicy
+from octopus.turn_types import EndSession, PreparedTurn, TurnPolicy
 from octopus.working.assembly import assemble
 from octopus.working.inspector import InspectorReport, report, shown
 from octopus.working.token_factor import TokenFactors
@@ -63,6 +64,7 @@ class AnswerPhase:
         factors: TokenFactors,
         observer: Observer,
         policy: TurnPolicy,
+        end_session: EndSession,
     ) -> None:
         self.log = log
         self.model = model
@@ -70,6 +72,7 @@ class AnswerPhase:
         self.factors = factors
         self.observer = observer
         self.policy = policy
+        self.end_session = end_session
         self._running: set[asyncio.Task[None]] = set()
 
     def start(self, turn: PreparedTurn) -> AsyncIterator[TurnEvent]:
@@ -120,6 +123,7 @@ class _Answering:
                 failure = exc
             trace = await self._keep(stop_reason, completed=failure is None and stop_reason != "cancelled")
             self._emit(TurnError(failure) if failure else self._end(trace))
+            await self._end_session()
         except OctopusError as exc:
             self._emit(TurnError(exc))
         finally:
@@ -230,6 +234,12 @@ class _Answering:
             }
             for outcome in outcomes
         ]
+
+    async def _end_session(self) -> None:
+        """End the session if its agent has asked for that in this turn. If it fails the sweep will see to it."""
+        if any(tool.name == CLOSE_SESSION and not tool.is_error for tool in self._tools):
+            with suppress(Unavailable):
+                await self._phase.end_session(self._turn.scope.tenant_id, self._turn.conversation_id)
 
     def _say(self, text: str) -> None:
         if self._first_token_ms is None:

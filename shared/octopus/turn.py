@@ -34,7 +34,7 @@ from octopus.text import storable
 from octopus.tools.ports import ToolBox
 from octopus.tools.types import ToolSpec
 from octopus.turn_events import Token, TurnEnd, TurnEvent, TurnStart
-from octopus.turn_types import PreparedTurn, TurnPolicy, TurnRequest
+from octopus.turn_types import EndSession, PreparedTurn, TurnPolicy, TurnRequest
 from octopus.working.assembly import Ingredients, RunningSummary, assemble
 from octopus.working.folding import Folding
 from octopus.working.pruning import LogExtent, whole_turns
@@ -61,6 +61,7 @@ class TurnRunner:
         folding: Folding,
         observer: Observer,
         policy: TurnPolicy,
+        end_session: EndSession,
     ) -> None:
         self._log = log
         self._read_phase = read_phase
@@ -70,7 +71,7 @@ class TurnRunner:
         self._factors = factors
         self._folding = folding
         self._policy = policy
-        self._answer_phase = AnswerPhase(log, model, toolbox, factors, observer, policy)
+        self._answer_phase = AnswerPhase(log, model, toolbox, factors, observer, policy, end_session)
 
     async def begin(self, caller: Principal, request: TurnRequest) -> AsyncIterator[TurnEvent]:
         """The events of the turn, the first of which says that the user's message is durable.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,9 @@ from octopus.tools.types import ToolSpec
 from octopus.working.assembly import Ingredients
 from octopus.working.trace import StoreReport
 from octopus.working.types import Tokens, WorkingMemory
+
+# Ends a session, by tenant and conversation, if its agent has asked for that.
+EndSession = Callable[[str, UUID], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,10 @@ class House:
         self.procedural, self.semantic, self.episodic = Memory(Guidance()), Memory(Knowledge()), Memory(Recollection())
         self.policy = TurnPolicy("test-model", 10_000, 30, 30, 1024)
         self.embedder = embedder
+        self.closed: list[tuple[str, UUID]] = []
+
+    async def end_session(self, tenant_id: str, conversation_id: UUID) -> None:
+        self.closed.append((tenant_id, conversation_id))
 
     def runner(self) -> TurnRunner:
         return TurnRunner(
@@ -88,6 +92,7 @@ class House:
             folding=Folding(self.log, self.model),
             observer=self.observer,
             policy=self.policy,
+            end_session=self.end_session,
         )
 
     def request(self, message: str, **kwargs: Any) -> TurnRequest:

@@ -16,6 +16,7 @@ from octopus.semantic.types import Knowledge
 from octopus.tools.types import Occasion, ToolFailed, ToolSpec
 from octopus.working.sections import chunk_text
 
+CLOSE_SESSION = "close_session"
 NOTHING_FOUND = "No document of the knowledge base answers this."
 
 
@@ -67,4 +68,4 @@ def close_session(request_end: Callable[[str, UUID, UUID], Awaitable[bool]]) -> 
 
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
     description = "End this conversation. Call it only when the user has said goodbye or has asked for it to be closed."
-    return BuiltIn(ToolSpec("close_session", description, schema), run)
+    return BuiltIn(ToolSpec(CLOSE_SESSION, description, schema), run)
