@@ -85,6 +85,20 @@ class TraceHit:
     share: float
     has_words: bool
 
+    @property
+    def key(self) -> tuple[UUID, int]:
+        return self.episode.episode_id, self.ordinal
+
+
+@dataclass(frozen=True, slots=True)
+class LaterFact:
+    """A fact that a later session holds on the same matter as the fact that `of` names by episode and ordinal."""
+
+    of: tuple[UUID, int]
+    episode: EpisodeHead
+    content: str
+    cosine: float
+
 
 class EpisodeStore(Protocol):
     """Episodes of one tenant. `user_id` None means any user's. Every method is atomic."""
@@ -108,6 +122,13 @@ class EpisodeStore(Protocol):
 
     async def best_traces(self, scope: Scope, text: str, vector: Vector, episodes: int) -> list[TraceHit]:
         """The best traces, best first; among them the best of each of the best `episodes` episodes. Exact."""
+        ...
+
+    async def later_facts(
+        self, scope: Scope, vector: Vector, facts: Sequence[tuple[UUID, int]], least_cosine: float
+    ) -> list[LaterFact]:
+        """For each of `facts` the last one said on the same matter in a later session, if there is one: the two are at
+        least `least_cosine` alike. `cosine` is to `vector`."""
         ...
 
     async def latest_episodes(self, scope: Scope, limit: int) -> list[EpisodeHead]:

@@ -111,6 +111,21 @@ from compared c
 join episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = c.episode_id
 order by score desc, c.episode_id, c.ordinal
 
+-- later_facts --
+-- For each of some facts the last one said on the same matter in a later session
+select distinct on (old.episode_id, old.ordinal) old.episode_id as of_episode, old.ordinal as of_ordinal,
+       e.episode_id, e.conversation_id, e.started_at, e.summary, e.archived_at is not null as archived, new.content,
+       1 - (new.embedding <=> %(vector)s) as cosine
+from unnest(%(episodes)s::uuid[], %(ordinals)s::integer[]) as known (episode_id, ordinal)
+join episode_facts old using (episode_id, ordinal)
+join episodes before on before.tenant_id = old.tenant_id and before.episode_id = old.episode_id
+join episode_facts new on new.tenant_id = old.tenant_id and new.agent_id = old.agent_id and new.user_id = old.user_id
+ and new.space_id = old.space_id and new.kind = 'fact' and 1 - (new.embedding <=> old.embedding) >= %(least_cosine)s
+join episodes e on e.tenant_id = new.tenant_id and e.episode_id = new.episode_id and e.ended_at > before.ended_at
+where old.tenant_id = %(tenant_id)s and old.agent_id = %(agent_id)s and old.user_id = %(user_id)s
+  and old.space_id = %(space_id)s
+order by old.episode_id, old.ordinal, e.ended_at desc, new.ordinal
+
 -- latest_episodes --
 -- Episodes of one user with one agent, latest end first
 select episode_id, conversation_id, started_at, summary, archived_at is not null as archived

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from octopus.embedding import Embedder
@@ -19,6 +19,10 @@ NEAR_MISSES = 3
 MATCHES = 8  # traces of an episode that are passed on; more would not fit the section's budget
 # What a trace is worth that has every word of the message, two at least: names and numbers that a vector blurs.
 WORDS_RELEVANCE = 0.9
+# From this relevance to each other on, two facts are taken to be about the same matter. Of eleven pairs of a fact and
+# its later correction eight reach it, of nine pairs that are merely related five: these bring in a harmless neighbour.
+SAME_MATTER = 0.9
+FACTS_FOLLOWED = 2  # of each episode, to the last that was said on their matter
 
 
 class EpisodicRecall:
@@ -32,28 +36,62 @@ class EpisodicRecall:
         """Episodes by rank: the relevant ones best first, then (modes `recency` and `both`) the latest, none twice.
 
         An episode ranks by the best of its summary, facts and passages. It is as relevant as the most relevant of them,
-        by meaning and words, and needs `episodic_min_score`. Raises `Unavailable`.
+        by meaning and words, and needs `episodic_min_score`. A fact is preceded by the last that a later session holds
+        on the same matter: what was said often does not crowd out what was said since. Raises `Unavailable`.
         """
         mode, minimum = config.episodic_recall_mode, config.episodic_min_score
         best = [] if mode == "recency" else await self._best(scope, query, config)
-        relevant = [episode for episode in best if _is_relevant(episode, minimum)]
+        relevant = [found for found in best if _is_relevant(found.episode, minimum)][: config.episodic_top_k]
+        current = await self._with_later_facts(scope, query, config, relevant)
         latest: list[RecalledEpisode] = []
         if mode != "semantic":
             limit = config.episodic_top_k if mode == "recency" else LATEST_IN_BOTH
             latest = [_recalled(head) for head in await self._store.latest_episodes(scope, limit)]
-        chosen = _once([*relevant[: config.episodic_top_k], *latest])
+        chosen = _once([*current[: config.episodic_top_k], *latest])
         shown = {episode.episode_id for episode in chosen}
-        near = [e for e in best if e.episode_id not in shown and not _is_relevant(e, minimum)]
+        missed = [found.episode for found in best if not _is_relevant(found.episode, minimum)]
+        near = [episode for episode in missed if episode.episode_id not in shown]
         return Recollection(_ranked(chosen), _ranked(near[:NEAR_MISSES]))
 
-    async def _best(self, scope: Scope, query: Query, config: MemoryConfig) -> list[RecalledEpisode]:
+    async def _best(self, scope: Scope, query: Query, config: MemoryConfig) -> list[_Found]:
         limit = config.episodic_top_k + LATEST_IN_BOTH + NEAR_MISSES
         hits = await self._store.best_traces(scope, query.text, await query.vector(), limit)
         by_episode: dict[UUID, list[TraceHit]] = {}
         for hit in hits:
             by_episode.setdefault(hit.episode.episode_id, []).append(hit)
         calibration = self._embedder.calibration
-        return [_episode(traces, calibration, config.episodic_min_score) for traces in by_episode.values()]
+        return [_found(traces, calibration, config.episodic_min_score) for traces in by_episode.values()]
+
+    async def _with_later_facts(
+        self, scope: Scope, query: Query, config: MemoryConfig, relevant: Sequence[_Found]
+    ) -> list[RecalledEpisode]:
+        """The relevant episodes, each after those that hold later facts on its matters."""
+        followed = {fact.key: fact for found in relevant for fact in found.facts[:FACTS_FOLLOWED]}
+        if not followed:
+            return [found.episode for found in relevant]
+        calibration = self._embedder.calibration
+        later = await self._store.later_facts(
+            scope, await query.vector(), list(followed), calibration.cosine(SAME_MATTER)
+        )
+        known = {found.episode.episode_id: found.episode for found in relevant}
+        newer: dict[UUID, list[RecalledEpisode]] = {}
+        for fact in later:
+            # On the same matter in nearly the same words, so its share is taken to be that of the fact it follows.
+            worth = calibration.relevance(evidence(fact.cosine, followed[fact.of].share))
+            episode = _recalled(fact.episode, Score(0, fact.cosine, worth), [fact.content])
+            if _is_relevant(episode, config.episodic_min_score):
+                newer.setdefault(fact.of[0], []).append(known.get(episode.episode_id, episode))
+        return _once(
+            episode for found in relevant for episode in (*newer.get(found.episode.episode_id, ()), found.episode)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An episode with those of its facts that are relevant, best first."""
+
+    episode: RecalledEpisode
+    facts: list[TraceHit]
 
 
 def relevance(hit: TraceHit, calibration: Calibration) -> float:
@@ -62,11 +100,12 @@ def relevance(hit: TraceHit, calibration: Calibration) -> float:
     return max(by_evidence, WORDS_RELEVANCE) if hit.has_words else by_evidence
 
 
-def _episode(traces: Sequence[TraceHit], calibration: Calibration, minimum: float) -> RecalledEpisode:
+def _found(traces: Sequence[TraceHit], calibration: Calibration, minimum: float) -> _Found:
     relevances = [relevance(trace, calibration) for trace in traces]
     relevant = [trace for trace, worth in zip(traces, relevances, strict=True) if worth >= minimum]
     score = Score(0, max(trace.cosine for trace in traces), max(relevances))
-    return _recalled(traces[0].episode, score, _matched(relevant[:MATCHES]))
+    episode = _recalled(traces[0].episode, score, _matched(relevant[:MATCHES]))
+    return _Found(episode, [trace for trace in relevant if trace.kind == "fact"])
 
 
 def _matched(traces: Iterable[TraceHit]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID, uuid4
 
 from pgvector import Vector as PgVector
@@ -10,7 +11,7 @@ from octopus.cloud.database import Database, Row
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.conversations.types import Message
-from octopus.episodic.ports import Claim, EpisodeHead, NewEpisode, TraceHit
+from octopus.episodic.ports import Claim, EpisodeHead, LaterFact, NewEpisode, TraceHit
 from octopus.episodic.types import Episode
 from octopus.memory_config import MemoryConfig
 from octopus.paging import Place
@@ -103,6 +104,22 @@ class PostgresEpisodeStore:
         }
         rows = await self._database.all(scope.tenant_id, _SQL["best_traces"], params)
         return [TraceHit(_head(row), **{name: row[name] for name in _TRACE}) for row in rows]
+
+    async def later_facts(
+        self, scope: Scope, vector: Vector, facts: Sequence[tuple[UUID, int]], least_cosine: float
+    ) -> list[LaterFact]:
+        params = {
+            **_of(scope),
+            "space_id": await self._space.id(),
+            "vector": PgVector(vector),
+            "episodes": [episode_id for episode_id, _ in facts],
+            "ordinals": [ordinal for _, ordinal in facts],
+            "least_cosine": least_cosine,
+        }
+        rows = await self._database.all(scope.tenant_id, _SQL["later_facts"], params)
+        return [
+            LaterFact((row["of_episode"], row["of_ordinal"]), _head(row), row["content"], row["cosine"]) for row in rows
+        ]
 
     async def latest_episodes(self, scope: Scope, limit: int) -> list[EpisodeHead]:
         rows = await self._database.all(scope.tenant_id, _SQL["latest_episodes"], {**_of(scope), "limit": limit})
