@@ -15,6 +15,10 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_COMMON = [
+    "cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "shift_jis", "euc_jp",
+    "gb18030", "big5", "euc_kr",
+]  # fmt: skip
 _PIECE = 1024 * 1024
 _SAMPLE = 32 * 1024
 _LONGEST_LINE = 64 * 1024
@@ -73,5 +77,7 @@ def _guess(path: Path, fault: int) -> str:
     foreign = sum(character > "\x7f" for character in decoded)
     if decoded.count("\ufffd") * 4 < foreign:  # UTF-8 with a few faults
         return "utf-8"
-    best = from_bytes(sample).best()
+    matches = from_bytes(sample, cp_isolation=_COMMON)
+    # Alike in Western and Central European code pages: then the more common one.
+    best = min(matches, key=lambda m: (round(m.chaos - m.coherence, 3), _COMMON.index(m.encoding)), default=None)
     return best.encoding if best else "cp1252"
