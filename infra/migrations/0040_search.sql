@@ -18,11 +18,11 @@ create function term_vector(terms integer[], weights double precision[]) returns
     from unnest(terms, weights) as t (term, weight)
   );
 
--- The terms of a vector.
-create function terms_in(vector sparsevec) returns setof integer
+-- The terms of a vector and their weights.
+create function entries_of(vector sparsevec) returns table (term integer, weight double precision)
   language sql immutable strict parallel safe rows 100
   as $$
-    select split_part(entry, ':', 1)::integer
+    select split_part(entry, ':', 1)::integer, split_part(entry, ':', 2)::double precision
     from string_to_table(trim('{}' from split_part(vector::text, '/', 1)), ',') as entry
     where entry <> ''
   $$;
@@ -49,8 +49,7 @@ alter table chunks
   add column terms sparsevec not null generated always as (chunk_terms(coalesce(heading || ' ', '') || content)) stored,
   alter column terms set storage main; -- beside the row's head, where a scan reads it
 
--- In how many live chunks of an agent a term occurs; under term 0, how many there are. Moved by the one statement
--- that publishes, withdraws or deletes a document, in the order of terms, so that two of them do not deadlock.
+-- In how many live chunks of an agent a term occurs; under term 0, how many there are.
 create table chunk_term_counts (
   tenant_id text not null,
   agent_id  uuid not null,
@@ -59,12 +58,35 @@ create table chunk_term_counts (
   primary key (tenant_id, agent_id, term),
   foreign key (tenant_id, agent_id) references agents on delete cascade
 );
-alter table chunk_term_counts enable row level security;
-alter table chunk_term_counts force row level security;
-create policy tenant on chunk_term_counts using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
-grant select, insert, update, delete on chunk_term_counts to octopus_app;
 
-create function count_chunk_terms() returns trigger
+-- In which live chunks of a document a term occurs: how large scopes are searched for words. A B-tree on equalities, since
+-- under row-level security an index on another operator (GIN) may not be used before the policy has been checked.
+create table chunk_postings (
+  tenant_id   text not null,
+  agent_id    uuid not null,
+  term        integer not null,
+  document_id uuid not null,
+  ordinals    integer[] not null,
+  primary key (tenant_id, agent_id, term, document_id)
+);
+
+do $$
+declare
+  t text;
+begin
+  foreach t in array array['chunk_term_counts', 'chunk_postings'] loop
+    execute format('alter table %I enable row level security', t);
+    execute format('alter table %I force row level security', t);
+    execute format('create policy tenant on %I using (tenant_id = current_tenant()) '
+                   'with check (tenant_id = current_tenant())', t);
+    execute format('grant select, insert, update, delete on %I to octopus_app', t);
+  end loop;
+end
+$$;
+
+-- The words of a document's live chunks change in the statement that publishes, withdraws or deletes it, in the
+-- order of terms, so that two documents of an agent do not deadlock.
+create function index_chunk_terms() returns trigger
   language plpgsql as
 $$
 declare
@@ -72,26 +94,45 @@ declare
   hidden integer := old.live_generation;
 begin
   if shown is distinct from hidden then
-    insert into chunk_term_counts as c (tenant_id, agent_id, term, chunks)
+    insert into chunk_term_counts as counted (tenant_id, agent_id, term, chunks)
     select old.tenant_id, old.agent_id, term, sum(change)
     from (
-      select term, case when c.generation = shown then 1 else -1 end as change
+      select t.term, case when c.generation = shown then 1 else -1 end as change
       from chunks c
-      cross join lateral (select 0 union all select terms_in(c.terms)) as t (term)
+      cross join lateral (select 0 union all select term from entries_of(c.terms)) as t (term)
       where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation in (shown, hidden)
     ) as changes
     group by term
     having sum(change) <> 0
     order by term
-    on conflict (tenant_id, agent_id, term) do update set chunks = c.chunks + excluded.chunks;
+    on conflict (tenant_id, agent_id, term) do update set chunks = counted.chunks + excluded.chunks;
+
+    delete from chunk_postings
+    where tenant_id = old.tenant_id and agent_id = old.agent_id and document_id = old.document_id and term in (
+      select e.term from chunks c, entries_of(c.terms) as e
+      where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation = hidden
+    );
+    insert into chunk_postings (tenant_id, agent_id, term, document_id, ordinals)
+    select old.tenant_id, old.agent_id, e.term, old.document_id, array_agg(c.ordinal order by c.ordinal)
+    from chunks c, entries_of(c.terms) as e
+    where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation = shown
+    group by e.term
+    order by e.term;
   end if;
   return case when tg_op = 'DELETE' then old else new end;
 end
 $$;
-create trigger count_chunk_terms_shown after update of live_generation on documents
-  for each row execute function count_chunk_terms();
-create trigger count_chunk_terms_gone before delete on documents
-  for each row execute function count_chunk_terms();
+create trigger index_chunk_terms_shown after update of live_generation on documents
+  for each row execute function index_chunk_terms();
+create trigger index_chunk_terms_gone before delete on documents
+  for each row execute function index_chunk_terms();
+
+-- Nearest neighbours of large scopes, for the dimensions of the embedders that there are. Half precision: half the size, and no
+-- loss, since what they find is compared anew with the stored vectors.
+create index chunks_nearest_384 on chunks using hnsw ((embedding::halfvec(384)) halfvec_cosine_ops)
+  where vector_dims(embedding) = 384;
+create index chunks_nearest_1024 on chunks using hnsw ((embedding::halfvec(1024)) halfvec_cosine_ops)
+  where vector_dims(embedding) = 1024;
 
 -- Episodic memory
 

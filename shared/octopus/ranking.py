@@ -7,6 +7,7 @@ and needs no normalisation over the candidates. The weights are few and round; `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # A share of 1 is as much evidence as 0.3 of cosine: the most likely value, with the calibration of the shipped
@@ -50,3 +51,16 @@ class KnowledgeWeights:
     terms: int = 40
     term: float = 0.3  # of the most telling new term, beside the query's own
     widened_share: float = 2.0  # of the share of the widened query, which is smaller
+
+
+def rarest(terms: Sequence[int], counts: Sequence[int], budget: int) -> list[int]:
+    """The rarest terms, given with their counts from rare to frequent, whose postings together stay within `budget`;
+    one at least. A frequent word tells little and costs much, so nothing is found by it alone."""
+    chosen: list[int] = []
+    spent = 0
+    for term, count in zip(terms, counts, strict=True):
+        spent += count
+        if chosen and spent > budget:
+            break
+        chosen.append(term)
+    return chosen

@@ -86,7 +86,7 @@ async def main() -> None:
         await scored(Collection(c.name, c.items, [q for q in c.questions if q.category != 5]), embedder)
         for c in locomo(directory)
     ]
-    abstracts = [await scored(cranfield(directory), embedder)]
+    abstracts = [await scored(c, embedder) for c in cranfield(directory)]
     for name, data_sets in (("LoCoMo", [dialogues]), ("Cranfield", [abstracts]), ("both", [dialogues, abstracts])):
         slope, intercept = fit(data_sets)
         bound = (math.log(0.7 / 0.3) - intercept) / slope

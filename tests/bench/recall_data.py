@@ -88,16 +88,17 @@ def _date(written: str | None) -> datetime | None:
     return datetime.strptime(written, _DATE).replace(tzinfo=UTC) if written else None
 
 
-def cranfield(directory: Path) -> Collection:
-    """Every abstract, and the queries of every ``cranfield*queries.jsonl``."""
+def cranfield(directory: Path) -> list[Collection]:
+    """One collection: every abstract, and the queries of every ``cranfield*queries.jsonl``."""
     documents = _lines(directory / "cranfield_docs.jsonl")
     position = {document["id"]: i for i, document in enumerate(documents)}
     asked = [q for path in sorted(directory.glob("cranfield*queries.jsonl")) for q in _lines(path)]
-    return Collection(
+    abstracts = Collection(
         "cranfield",
         [Item(str(d["id"]), i, None, d["text"]) for i, d in enumerate(documents)],
         [Question(q["text"], frozenset(position[i] for i in q["relevant"] if i in position)) for q in asked],
     )
+    return [abstracts]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

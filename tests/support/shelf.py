@@ -27,6 +27,7 @@ from octopus.semantic.news import DocumentNews
 from octopus.semantic.object_key import object_key
 from octopus.semantic.recall import KnowledgeRecall
 from octopus.semantic.remove import RemoveDocument
+from octopus.semantic.search_store import PostgresKnowledgeSearch
 from octopus.semantic.store import PostgresKnowledgeStore
 from octopus.semantic.types import Document, Knowledge, NewDocument
 
@@ -56,7 +57,9 @@ class Shelf:
         self.s3.create_bucket(Bucket=self.bucket)
         self.sqs: Any = boto3.client("sqs")
         self.queue_url: str = self.sqs.create_queue(QueueName=self.bucket)["QueueUrl"]
-        self.store = PostgresKnowledgeStore(database, EmbeddingSpace(database, embedder))
+        space = EmbeddingSpace(database, embedder)
+        self.store = PostgresKnowledgeStore(database, space)
+        self.search = PostgresKnowledgeSearch(database, space)
         self.objects = S3Objects(self.bucket)
         self.bus = RecordingBus()
         self.reader = SandboxedReader(limits or Limits())
@@ -108,7 +111,7 @@ class Shelf:
             return (await self.embedder.embed([text]))[0]
 
         config = MemoryConfig(semantic_min_score=min_score, semantic_top_k=1)
-        recall = KnowledgeRecall(self.store, self.embedder.calibration)
+        recall = KnowledgeRecall(self.search, self.embedder.calibration)
         return await recall.recall(scope or Scope(TENANT, "ada", self.agent_id), Query(text, vector()), config)
 
     def messages(self) -> list[str]:

@@ -1,0 +1,145 @@
+-- query_words --
+-- The telling words of a query among the live chunks of some agents, how much they tell, and how many chunks there are
+with asked as (
+  select distinct term_of(lexeme) as term from unnest(to_tsvector('english', %(text)s))
+), counted as (
+  select term, sum(chunks)::double precision as chunks
+  from chunk_term_counts
+  where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s)
+    and (term = 0 or term in (select term from asked))
+  group by term
+), idfs as (
+  select c.term, c.chunks, ln(1 + (n.chunks - c.chunks + 0.5) / (c.chunks + 0.5)) as idf
+  from counted c join counted n on n.term = 0
+  where c.term <> 0 and c.chunks between 1 and n.chunks
+)
+select coalesce((select chunks from counted where term = 0), 0)::integer as chunks,
+       term_vector(array_agg(term), array_agg(idf))::text as words, coalesce(sum(idf), 1) as information,
+       array_agg(term order by chunks, term) as terms, array_agg(chunks::integer order by chunks, term) as counts
+from idfs
+
+-- scan --
+-- The best live chunks of some agents by meaning and words: each is looked at
+select c.document_id, c.generation, c.ordinal
+from chunks c
+join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
+where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
+  and c.generation = d.live_generation
+order by (c.embedding <=> %(vector)s) + %(share)s / %(information)s * (c.terms <#> %(words)s::sparsevec),
+         c.document_id, c.ordinal
+limit %(candidates)s
+
+-- walk_indexes --
+-- For this transaction: take chunks from the index in the order of distance until there are enough that pass the filters
+select set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', '200', true),
+       set_config('hnsw.max_scan_tuples', '40000', true), set_config('enable_sort', 'off', true),
+       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
+
+-- as_usual --
+-- For the rest of this transaction: the planner's own choice
+select set_config('enable_sort', 'on', true), set_config('enable_seqscan', 'on', true),
+       set_config('enable_bitmapscan', 'on', true)
+
+-- nearest_384 --
+-- The nearest live chunks of some agents, from the index
+select c.document_id, c.generation, c.ordinal
+from chunks c
+join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
+where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
+  and vector_dims(c.embedding) = 384 and c.generation = d.live_generation
+order by c.embedding::halfvec(384) <=> %(vector)s::halfvec(384)
+limit %(candidates)s
+
+-- nearest_1024 --
+-- The nearest live chunks of some agents, from the index
+select c.document_id, c.generation, c.ordinal
+from chunks c
+join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
+where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
+  and vector_dims(c.embedding) = 1024 and c.generation = d.live_generation
+order by c.embedding::halfvec(1024) <=> %(vector)s::halfvec(1024)
+limit %(candidates)s
+
+-- with_words --
+-- The chunks that hold most of what some rare words tell
+select p.document_id, d.live_generation as generation, o.ordinal
+from chunk_postings p
+join entries_of(%(words)s::sparsevec) as w on w.term = p.term
+join documents d on d.tenant_id = p.tenant_id and d.document_id = p.document_id
+cross join unnest(p.ordinals) as o (ordinal)
+where p.tenant_id = %(tenant_id)s and p.agent_id = any(%(agent_ids)s) and p.term = any(%(terms)s)
+group by p.document_id, d.live_generation, o.ordinal
+order by sum(w.weight) desc, p.document_id, o.ordinal
+limit %(candidates)s
+
+-- by_meaning --
+-- Chunks by their cosine
+select c.document_id, c.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count,
+       1 - (c.embedding <=> %(vector)s) as cosine, 0.0::double precision as share
+from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
+       as k (document_id, generation, ordinal)
+join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
+  and c.ordinal = k.ordinal
+join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
+order by cosine desc, c.document_id, c.ordinal
+limit %(limit)s
+
+-- by_meaning_and_words --
+-- Chunks by cosine and share, and once more by what the best have in common, as in octopus.ranking.KnowledgeWeights
+with compared as materialized (
+  select c.document_id, c.generation, c.ordinal, c.embedding, c.terms, 1 - (c.embedding <=> %(vector)s) as cosine,
+         -(c.terms <#> %(words)s::sparsevec) / %(information)s as share
+  from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
+         as k (document_id, generation, ordinal)
+  join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
+    and c.ordinal = k.ordinal
+), candidates as materialized (
+  select *, row_number() over (order by cosine + %(share)s * share desc, document_id, ordinal) as place
+  from compared
+  order by place
+  limit %(candidates)s
+), leaders as materialized (
+  select * from candidates where place <= %(leaders)s
+), centre as materialized (
+  select v.mean, sqrt(1 - 2 * %(centroid)s * (v.mean <#> %(vector)s) + (%(centroid)s * vector_norm(v.mean)) ^ 2) as length
+  from (select avg(embedding) as mean from leaders) as v
+), counted as (
+  select term, sum(chunks)::double precision as chunks
+  from chunk_term_counts
+  where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s)
+    and term in (select e.term from leaders l, entries_of(l.terms) as e)
+  group by term
+), telling as (
+  select term, idf, held * idf as worth
+  from (
+    select e.term, sum(e.weight) as held,
+           ln(1 + greatest(%(chunks)s - n.chunks + 0.5, 0.5) / (n.chunks + 0.5)) as idf
+    from leaders l cross join entries_of(l.terms) as e join counted n on n.term = e.term
+    group by e.term, n.chunks
+  ) as t
+  order by worth desc, term
+  limit %(terms_added)s
+), widened as (
+  select term, sum(weight) as weight
+  from (
+    select term, weight from entries_of(%(words)s::sparsevec)
+    union all
+    select term, %(term_weight)s * idf * worth / max(worth) over () from telling
+  ) as w
+  group by term
+), widened_words as materialized (
+  select term_vector(array_agg(term), array_agg(weight)) as words, coalesce(sum(weight), 1) as information from widened
+), ranked as (
+  select c.document_id, c.generation, c.ordinal, c.cosine, c.share,
+         (c.cosine - %(centroid)s * (c.embedding <#> centre.mean)) / centre.length
+         - %(widened_share)s * (c.terms <#> w.words) / w.information as score
+  from candidates c cross join centre cross join widened_words w
+  order by score desc, c.document_id, c.ordinal
+  limit %(limit)s
+)
+select r.document_id, r.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count, r.cosine, r.share
+from ranked r
+join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = r.document_id and c.generation = r.generation
+  and c.ordinal = r.ordinal
+join documents d on d.tenant_id = %(tenant_id)s and d.document_id = r.document_id
+order by r.score desc, r.document_id, r.ordinal

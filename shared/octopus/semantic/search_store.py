@@ -1,0 +1,84 @@
+"""Search among the chunks of agents, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from pgvector import Vector as PgVector
+
+from octopus.cloud.database import Database, Params, Row, Transaction
+from octopus.cloud.embedding_space import EmbeddingSpace
+from octopus.cloud.queries import load_queries
+from octopus.ranking import KnowledgeWeights, rarest
+from octopus.relevance import Vector
+from octopus.semantic.types import Hit, SearchMode
+
+_SQL = load_queries(__package__, "search.sql")
+_WEIGHTS = KnowledgeWeights()
+_NEAREST = {384: _SQL["nearest_384"], 1024: _SQL["nearest_1024"]}  # the dimensions that have an index
+EXACT_TO = 10_000  # chunks: scanned faster than the index is walked, see tests/bench/latency.py
+INDEXED = 200  # candidates from each index
+POSTINGS = 2_000  # chunks that are looked at for the rarest words of a query
+
+
+class PostgresKnowledgeSearch:
+    """Implements `octopus.semantic.ports.KnowledgeSearch`.
+
+    A scope of up to `exact_to` chunks is scanned. In a larger one, candidates come from the HNSW index and from the
+    postings of the rarest words; where the index, behind its filters, yields too few, the scope is scanned.
+    """
+
+    def __init__(self, database: Database, space: EmbeddingSpace, *, exact_to: int = EXACT_TO) -> None:
+        self._database = database
+        self._space = space
+        self._exact_to = exact_to
+
+    async def search(
+        self, tenant_id: str, agent_ids: Sequence[UUID], text: str, vector: Vector, mode: SearchMode, limit: int
+    ) -> list[Hit]:
+        hybrid = mode == "hybrid"
+        params: Row = {
+            "tenant_id": tenant_id,
+            "agent_ids": list(agent_ids),
+            "space_id": await self._space.id(),
+            "text": text,
+            "vector": PgVector(vector),
+            "share": _WEIGHTS.share if hybrid else 0.0,
+            "candidates": max(limit, _WEIGHTS.candidates) if hybrid else limit,
+            "limit": limit,
+        }
+        async with self._database.transaction(tenant_id) as tx:
+            words = await tx.one(_SQL["query_words"], params)
+            assert words is not None
+            params |= words
+            keys = await self._candidates(tx, params, len(vector), hybrid)
+            params |= {
+                "documents": [key["document_id"] for key in keys],
+                "generations": [key["generation"] for key in keys],
+                "ordinals": [key["ordinal"] for key in keys],
+            }
+            rows = await tx.all(_SQL["by_meaning_and_words" if hybrid else "by_meaning"], params | _FEEDBACK)
+        return [Hit(**row) for row in rows]
+
+    async def _candidates(self, tx: Transaction, params: Row, dimensions: int, hybrid: bool) -> list[Row]:
+        nearest = _NEAREST.get(dimensions)
+        if params["chunks"] > self._exact_to and nearest is not None:
+            wide: Params = {**params, "candidates": INDEXED}
+            rare = rarest(params["terms"] or [], params["counts"] or [], POSTINGS) if hybrid else []
+            worded = await tx.all(_SQL["with_words"], {**wide, "terms": rare}) if rare else []
+            await tx.one(_SQL["walk_indexes"])
+            near = await tx.all(nearest, wide)
+            await tx.one(_SQL["as_usual"])
+            if len(near) >= min(INDEXED, params["chunks"]):
+                return list({(row["document_id"], row["ordinal"]): row for row in (*near, *worded)}.values())
+        return await tx.all(_SQL["scan"], params)
+
+
+_FEEDBACK = {
+    "leaders": _WEIGHTS.leaders,
+    "centroid": _WEIGHTS.centroid,
+    "terms_added": _WEIGHTS.terms,
+    "term_weight": _WEIGHTS.term,
+    "widened_share": _WEIGHTS.widened_share,
+}
