@@ -87,8 +87,7 @@ class Emulated:
         port = free_port()
         self._url = f"http://{LOOPBACK}:{port}"
         if self.function.name == CHAT:
-            command = [str(self.function.task / "run.sh")]
-            self._start(command, {"AWS_LWA_PORT": str(port)})
+            self._start(["/var/task/run.sh"], {"AWS_LWA_PORT": str(port)})
             processes.wait_for(f"{self._url}/healthz", self._process, self.log, seconds=TIMEOUT_S)
         else:
             emulator = [str(_emulator()), "--runtime-interface-emulator-address", f"{LOOPBACK}:{port}"]
@@ -125,10 +124,8 @@ class Emulated:
         return Invocation(answer.json() if answer.content else None, written)
 
     def _start(self, command: list[str], more: Mapping[str, str]) -> None:
-        task, layer = self.function.task, BUILD / LAYER
-        isolated = ["/usr/bin/env", "unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
         self._process = processes.start(
-            [*isolated, "sh", str(SANDBOX), str(task), str(layer), *command],
+            sandboxed(self.function, command),
             log=self.log,
             environment={**self._lambda_environment(), **self._environment, **more},
         )
@@ -149,6 +146,12 @@ class Emulated:
             "PATH": path,
             "PYTHONPATH": f"/var/task:/opt/python:{runtime_client()}",
         }
+
+
+def sandboxed(function: Function, command: list[str]) -> list[str]:
+    """The command line that runs `command` with the function's code and layer mounted as in Lambda."""
+    isolated = ["/usr/bin/env", "unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    return [*isolated, "sh", str(SANDBOX), str(function.task), str(BUILD / LAYER), *command]
 
 
 def python() -> Path:
