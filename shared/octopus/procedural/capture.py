@@ -22,6 +22,7 @@ from octopus.procedural.session import MadeCall, longest_run, made_calls, reques
 from octopus.procedural.types import Capture, CaptureOutcome, Procedure
 from octopus.recall import Query, Scope
 from octopus.relevance import Vector
+from octopus.text import made_storable
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class ProcedureCapture:
         thanks = borne_out(proposal.evidence, work.messages, after_seq=work.run[-1].seq)
         if proposal.outcome != "positive" or thanks is None:
             return replace(verdict, outcome="not positive"), None
-        verdict = replace(verdict, quote=thanks.quote, quote_seq=thanks.message)
+        verdict = replace(verdict, quote=made_storable(thanks.quote), quote_seq=thanks.message)
         try:
             draft = drafted(proposal, work.scope.agent_id, work.run, work.request, thanks.quote)
         except (ValueError, InvalidInput):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from octopus.embedding import Embedder
@@ -14,7 +14,7 @@ from octopus.paging import Page, Place
 from octopus.procedural.draft import ProcedureChanges, ProcedureDraft, embedded_texts, written_by
 from octopus.procedural.ports import Filter, ProcedureStore
 from octopus.procedural.trigger import validate
-from octopus.procedural.types import Change, Procedure, ProcedureStatus, ProcedureVersion
+from octopus.procedural.types import Change, Procedure, ProcedureVersion
 
 # What a version restores. Whose it is, who reviewed it and whether it is in use stay as they are.
 _CONTENT = ("name", "description", "trigger_kind", "trigger_pattern", "example_phrases", "priority", "steps")
@@ -80,13 +80,14 @@ class ProcedureLibrary:
 
         Raises `Conflict` when it is approved already or has changed, `Forbidden` for its author under four eyes.
         """
-        if self._four_eyes:
-            await self._require_another(caller, procedure_id)
-        return await self._review(caller, procedure_id, "approved", note, version)
+        current = await self._at_version(caller, procedure_id, version)
+        if self._four_eyes and await self._author(caller, current) == caller.user_id:
+            raise Forbidden("You wrote this version; another administrator has to approve it.")
+        return await self._review(caller, current, "approved", note)
 
     async def reject(self, caller: Principal, procedure_id: UUID, reason: str, version: int | None = None) -> Procedure:
         """It is kept, with the reason, and never matched; its name is free again."""
-        return await self._review(caller, procedure_id, "rejected", reason, version)
+        return await self._review(caller, await self._at_version(caller, procedure_id, version), "rejected", reason)
 
     async def versions(self, caller: Principal, procedure_id: UUID) -> list[ProcedureVersion]:
         await self.get(caller, procedure_id)
@@ -107,10 +108,10 @@ class ProcedureLibrary:
             raise _changed(procedure)
         return procedure
 
-    async def _require_another(self, caller: Principal, procedure_id: UUID) -> None:
-        written = [it for it in await self.versions(caller, procedure_id) if it.change in _WRITING]
-        if written[0].changed_by == caller.user_id:
-            raise Forbidden("You wrote this version; another administrator has to approve it.")
+    async def _author(self, caller: Principal, procedure: Procedure) -> str:
+        """Who wrote what the procedure says now; reviews change nothing of it."""
+        versions = await self._store.list_versions(caller.tenant_id, procedure.procedure_id)
+        return next(it.changed_by for it in versions if it.change in _WRITING and it.version <= procedure.version)
 
     async def _rewrite(self, caller: Principal, changed: Procedure, change: Change) -> Procedure:
         validate(changed.trigger_kind, changed.trigger_pattern)
@@ -124,16 +125,10 @@ class ProcedureLibrary:
         return written
 
     async def _review(
-        self,
-        caller: Principal,
-        procedure_id: UUID,
-        verdict: ProcedureStatus,
-        note: str | None,
-        version: int | None,
+        self, caller: Principal, procedure: Procedure, verdict: Literal["approved", "rejected"], note: str | None
     ) -> Procedure:
-        procedure = await self._at_version(caller, procedure_id, version)
         if procedure.status == verdict:
-            raise Conflict(f"Procedure {procedure_id} is {verdict} already.")
+            raise Conflict(f"Procedure {procedure.procedure_id} is {verdict} already.")
         now = datetime.now(UTC)
         reviewed = replace(
             procedure,
@@ -143,8 +138,7 @@ class ProcedureLibrary:
             review_note=note,
             updated_at=now,
         )
-        change: Change = "approved" if verdict == "approved" else "rejected"
-        written = await self._store.update_procedure(caller.tenant_id, reviewed, None, change, caller.user_id, note)
+        written = await self._store.update_procedure(caller.tenant_id, reviewed, None, verdict, caller.user_id, note)
         if written is None:
             raise _changed(procedure)
         return written
