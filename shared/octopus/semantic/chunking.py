@@ -7,7 +7,7 @@ ends before a block that would no longer fit, if it is half full by then. The ne
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,7 @@ Strategy = Literal["structure", "sentence", "fixed"]
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n{2,}")
 _WORD_END = re.compile(r"(?<=\s)(?=\S)")
 _HALF = 0.5
+_PART = 0.125  # of a chunk: what a sentence or line that does not fit is cut into
 _LARGEST_HEADER = 0.25  # of a chunk; a larger one is not repeated
 
 
@@ -98,15 +99,16 @@ class Chunker:
         return pieces
 
     def _fitting(self, text: str, room: float) -> Iterator[str]:
-        """The text in parts that fit: cut between words, and within a word only if it alone is too long."""
-        if self._share(text) <= room:
+        """The text in small parts if it does not fit: cut between words, and within one that alone is too long."""
+        share = self._share(text)
+        if share <= room:
             yield text
             return
         words = _WORD_END.split(text)
-        parts: list[str] = words if len(words) > 1 else list(text)
-        middle = len(parts) // 2
-        for half in (parts[:middle], parts[middle:]):
-            yield from self._fitting("".join(half), room)
+        units: Sequence[str] = words if len(words) > 1 else text
+        size = max(1, int(len(units) * _PART * room / share))
+        for start in range(0, len(units), size):
+            yield from self._fitting("".join(units[start : start + size]), room)
 
 
 def _share(header: _Piece | None) -> float:

@@ -1,12 +1,10 @@
 -- query_words --
 -- The telling words of a query among the live chunks of some agents, how much they tell, and how many chunks there are
-with asked as (
-  select distinct term_of(lexeme) as term from unnest(to_tsvector('english', %(text)s))
-), counted as (
+with counted as (
   select term, sum(chunks)::double precision as chunks
   from chunk_term_counts
   where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s)
-    and (term = 0 or term in (select term from asked))
+    and term = any(array(select 0 union all select term_of(lexeme) from unnest(to_tsvector('english', %(text)s))))
   group by term
 ), idfs as (
   select c.term, c.chunks, ln(1 + (n.chunks - c.chunks + 0.5) / (c.chunks + 0.5)) as idf
@@ -22,7 +20,7 @@ from idfs
 -- The best live chunks of some agents by meaning and words: each is looked at
 select c.document_id, c.generation, c.ordinal
 from chunks c
-join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
+join documents d on d.tenant_id = %(tenant_id)s and d.agent_id = any(%(agent_ids)s) and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
   and c.generation = d.live_generation
 order by (c.embedding <=> %(vector)s) + %(share)s / %(information)s * (c.terms <#> %(words)s::sparsevec),
@@ -107,7 +105,7 @@ with compared as materialized (
   select term, sum(chunks)::double precision as chunks
   from chunk_term_counts
   where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s)
-    and term in (select e.term from leaders l, entries_of(l.terms) as e)
+    and term = any(array(select distinct e.term from leaders l, entries_of(l.terms) as e))
   group by term
 ), telling as (
   select term, idf, held * idf as worth

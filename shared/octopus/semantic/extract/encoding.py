@@ -32,7 +32,7 @@ def encoding_of(path: Path) -> str:
         if head.startswith(mark):
             return name
     zeros = [head[0::2].count(0), head[1::2].count(0)]
-    if max(zeros) > len(head) // 8 and min(zeros) < len(head) // 64:
+    if max(zeros) > len(head) // 4 and min(zeros) < len(head) // 64:
         return "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
     fault = _first_fault(path)
     return "utf-8" if fault is None else _guess(path, fault)

@@ -79,7 +79,7 @@ def _looks_binary(head: bytes) -> bool:
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
         return False
     zeros = [head[0::2].count(0), head[1::2].count(0)]
-    if max(zeros) > len(head) // 8 and min(zeros) < len(head) // 64:
+    if max(zeros) > len(head) // 4 and min(zeros) < len(head) // 64:
         return False
     controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
     return controls > len(head) // 50
