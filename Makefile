@@ -98,6 +98,10 @@ invoke: setup-dev sam-local  ## Invoke a built function with an event, without D
 .PHONY: check
 check: lint types test demo sam-validate test-infra  ## Everything that CI runs.
 
+.PHONY: openapi
+openapi: setup-dev  ## Generate functions/api/openapi.json from the code of the API.
+	@$(BIN)/python -m infra.local.openapi
+
 .PHONY: bench-coldstart
 bench-coldstart: setup-dev sam-local  ## How long each built function takes until it could serve, beside `import anthropic` alone.
 	@$(BIN)/python -m tests.bench.coldstart

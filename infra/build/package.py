@@ -41,7 +41,7 @@ def layer(into: Path, platform: str) -> None:
     python = into / "python"
     own = set[str]().union(*OWN_PACKAGES.values())
     install(python, platform, lambda package: package not in own)
-    shutil.copytree(REPOSITORY / "shared" / "octopus", python / "octopus", ignore=_bytecode)
+    shutil.copytree(REPOSITORY / "shared" / "octopus", python / "octopus", ignore=_not_run)
     prune(python)
     compile_all(python, "/opt/python")
 
@@ -51,7 +51,7 @@ def function(name: str, into: Path, platform: str) -> None:
     package = into / "functions"
     package.mkdir(parents=True)
     shutil.copy(REPOSITORY / "functions" / "__init__.py", package)
-    shutil.copytree(REPOSITORY / "functions" / name, package / name, ignore=_bytecode)
+    shutil.copytree(REPOSITORY / "functions" / name, package / name, ignore=_not_run)
     for source, target in OWN_FILES.get(name, {}).items():
         (into / target).parent.mkdir(exist_ok=True)
         copy = shutil.copytree if (REPOSITORY / source).is_dir() else shutil.copy
@@ -100,8 +100,8 @@ def compile_all(directory: Path, mounted: str) -> None:
         raise SystemExit(f"{directory} does not compile")
 
 
-def _bytecode(_: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "__pycache__"]
+def _not_run(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if name in ("__pycache__", "openapi.json")]
 
 
 def main() -> None:
