@@ -47,7 +47,8 @@ create function chunk_terms(content text) returns sparsevec
 
 alter table chunks
   add column terms sparsevec not null generated always as (chunk_terms(coalesce(heading || ' ', '') || content)) stored,
-  alter column terms set storage main; -- beside the row's head, where a scan reads it
+  alter column terms set storage main, -- in the row, where a scan reads it; the text goes beside
+  alter column embedding set storage main;
 
 -- In how many live chunks of an agent a term occurs; under term 0, how many there are.
 create table chunk_term_counts (
