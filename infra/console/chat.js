@@ -83,7 +83,7 @@ export class Chat {
   #greet() {
     fill(this.log, el("p", { class: "empty" }, this.place.agent
       ? "A new conversation. Ask something; Enter sends, Shift+Enter starts a new line, Escape stops an answer."
-      : "There is no agent yet. An administrator can create one."));
+      : "There is no agent to talk to."));
   }
 
   #submit() {

@@ -1,8 +1,8 @@
 /** The agent's documents: upload, status, reindex, delete. */
 
 import { confirmed } from "./confirm.js";
-import { byId, el, redraw } from "./dom.js";
-import { count, reason, size, when, words } from "./format.js";
+import { byId, el, fill, redraw } from "./dom.js";
+import { count, counted, reason, score, size, when, words } from "./format.js";
 
 const POLL_MS = 1000; // while a document is on its way
 const POLL_MAX_MS = 10_000;
@@ -27,7 +27,16 @@ export class Knowledge {
         if (name === "drop") this.#uploadAll(event.dataTransfer?.files);
       });
     }
-    place.addEventListener("change", () => this.load());
+    byId("knowledge-search").addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#search(byId("knowledge-query").value.trim());
+    });
+    byId("reindex-all").addEventListener("click", () =>
+      this.#change(() => this.api.post(`${this.#path}/reindex-all`), "Every document will be indexed again."));
+    place.addEventListener("change", (/** @type {any} */ { detail: changed }) => {
+      if (changed.has("agent")) fill(byId("found"));
+      this.load();
+    });
   }
 
   get #path() {
@@ -72,6 +81,20 @@ export class Knowledge {
         }))));
   }
 
+  /** @param {string} query */
+  async #search(query) {
+    const found = byId("found");
+    if (!query) return fill(found);
+    try {
+      const { semantic_min_score: minimum, semantic_top_k: most } = await this.api.get(`/agents/${this.place.agent}/memory-config`);
+      const { chunks, near_misses: misses } = await this.api.post(`/agents/${this.place.agent}/knowledge/search`, { query, min_score: minimum, top_k: most });
+      fill(found, el("p", { class: "remark" }, `${counted(chunks.length, "chunk")} of relevance ${score(minimum)} or more, ${counted(misses.length, "near miss", "near misses")}`),
+        el("ol", {}, [...chunks, ...misses].map(chunkFound)));
+    } catch (error) {
+      fill(found, el("p", { class: "notice error" }, reason(error)));
+    }
+  }
+
   /** @param {FileList | undefined | null} [files] */
   async #uploadAll(files = this.input.files) {
     const chosen = [...(files ?? [])];
@@ -110,4 +133,12 @@ export class Knowledge {
     this.status.textContent = reason(what);
     this.status.classList.toggle("error", what instanceof Error);
   }
+}
+
+/** @param {any} chunk */
+function chunkFound({ file_name: name, heading, page, content, score: { relevance, cosine } }) {
+  const place = [heading, page && `page ${page}`].filter(Boolean).join(", ");
+  return el("li", {}, el("details", {},
+    el("summary", {}, place ? `${name} (${place})` : name, el("small", {}, ` relevance ${score(relevance)}, cosine ${score(cosine)}`)),
+    el("pre", { tabindex: "0" }, content)));
 }

@@ -6,7 +6,7 @@ import { Chat } from "./chat.js";
 import { Conversations } from "./conversations.js";
 import { byId, el, fill } from "./dom.js";
 import { Episodes } from "./episodes.js";
-import { reason } from "./format.js";
+import { reason, words } from "./format.js";
 import { Inspector } from "./inspector.js";
 import { Knowledge } from "./knowledge.js";
 import { Place } from "./place.js";
@@ -27,10 +27,16 @@ new Episodes(api, place);
 new AgentPage(api, place, agentChanged);
 const agentPicker = byId("agent");
 
+/** Tenant and user. */
+let shownTo = "";
+
 session.addEventListener("change", enter);
 place.addEventListener("change", showView);
-agentPicker.addEventListener("change", () => place.go({ agent: agentPicker.value, conversation: null }));
-byId("sign-out").addEventListener("click", () => session.end());
+agentPicker.addEventListener("change", () => place.go({ agent: agentPicker.value, conversation: null, procedure: null }));
+byId("sign-out").addEventListener("click", () => {
+  session.end();
+  location.assign(location.pathname); // nothing of what was shown stays in the page
+});
 byId("skip").addEventListener("click", (/** @type {Event} */ event) => {
   event.preventDefault();
   byId("main").focus();
@@ -59,6 +65,8 @@ async function enter() {
     return;
   }
   const { sub = "unknown", tenant_id: tenant = "unknown" } = session.claims;
+  if (shownTo && shownTo !== `${tenant} ${sub}`) return location.reload(); // somebody else, after a token expired
+  shownTo = `${tenant} ${sub}`;
   fill(byId("who"), el("strong", {}, sub), ` at ${tenant}`);
   fill(byId("roles"), [...session.roles].map((role) => el("span", { class: "badge" }, String(role).replace("Octopus", ""))));
   for (const part of document.querySelectorAll("[data-for]")) {
@@ -73,7 +81,7 @@ async function chooseAgent() {
     const agents = await api.get("/agents");
     const known = agents.find((/** @type {any} */ { agent_id: id }) => id === place.agent) ?? agents[0];
     fill(agentPicker, agents.map((/** @type {any} */ { agent_id: id, name }) => el("option", { value: id }, name)));
-    byId("page-error").textContent = "";
+    byId("page-error").textContent = agents.length ? "" : "There is no agent yet; an administrator can make one under Agent.";
     agentPicker.value = place.agent ?? "";
     if (known?.agent_id === place.agent) return false;
     return place.go({ agent: known?.agent_id ?? null, conversation: null }, { quietly: true });
@@ -84,6 +92,7 @@ async function chooseAgent() {
 }
 
 function showView() {
+  document.title = `${words(place.view)} – Octopus console`;
   for (const view of VIEWS) {
     byId(`view-${view}`).hidden = view !== place.view;
     const link = byId(`to-${view}`);

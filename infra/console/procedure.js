@@ -2,10 +2,10 @@
 
 import { confirmed } from "./confirm.js";
 import { byId, el, fill } from "./dom.js";
-import { reason, when, words } from "./format.js";
+import { counted, reason, when, words } from "./format.js";
 import { area, check, choice, field, number, report, text } from "./forms.js";
 import { stepsEditor, stepsOf } from "./steps.js";
-import { messagesOf, transcript } from "./transcript.js";
+import { transcript } from "./transcript.js";
 
 const NEW = {
   procedure_id: null, name: "", description: "", trigger_kind: "phrases", trigger_pattern: "", example_phrases: [], priority: 0,
@@ -56,7 +56,7 @@ export class ProcedurePage {
     report(editor, news);
     title.focus();
     if (!procedure.procedure_id) return fill(aside, el("p", { class: "remark" }, "What an administrator writes is approved as it is saved."));
-    this.#besides(procedure).then((parts) => aside.isConnected && fill(aside, parts));
+    this.#besides(procedure).then((parts) => fill(aside, parts));
   }
 
   #back() {
@@ -118,16 +118,21 @@ export class ProcedurePage {
 
   /** @param {any} procedure */
   async #besides(procedure) {
-    const { procedure_id: id, source_conversation_id: source, status } = procedure;
-    const [versions, messages] = await Promise.allSettled([this.api.get(`/procedures/${id}/versions`), source ? messagesOf(this.api, source) : []]);
-    const failed = (/** @type {PromiseRejectedResult} */ { reason: error }) => el("p", { class: "notice error" }, reason(error));
-    return [
-      status === "pending" && this.#review(procedure),
-      source && el("section", {}, el("h3", {}, "The conversation that it was learned from"),
-        messages.status === "fulfilled" ? transcript(messages.value) : failed(messages)),
-      el("section", {}, el("h3", {}, "Versions"),
-        versions.status === "fulfilled" ? this.#versions(procedure, versions.value) : failed(versions)),
-    ];
+    const { procedure_id: id, status } = procedure;
+    try {
+      const [{ evidence, conversation, statistics }, versions] = await Promise.all([
+        this.api.get(`/procedures/${id}/review`), this.api.get(`/procedures/${id}/versions`)]);
+      return [
+        status === "pending" && this.#review(procedure),
+        el("p", { class: "remark" }, usage(statistics)),
+        evidence.length > 0 && el("section", {}, el("h3", {}, "Evidence"), evidence.map(quoted)),
+        conversation.length > 0 && el("section", {}, el("h3", {}, "The conversation that it was learned from"),
+          transcript(conversation, evidence.find((/** @type {any} */ { outcome }) => outcome === "captured")?.quote_seq)),
+        el("section", {}, el("h3", {}, "Versions"), this.#versions(procedure, versions)),
+      ];
+    } catch (error) {
+      return el("p", { class: "notice error" }, reason(error));
+    }
   }
 
   /** @param {any} procedure */
@@ -176,4 +181,16 @@ export class ProcedurePage {
       report(form, error);
     }
   }
+}
+
+/** @param {{matches: number, sessions: number, completions: number | null, last_used_at: string | null}} statistics */
+export function usage({ matches, sessions, completions, last_used_at: last }) {
+  if (!matches) return "Not used yet.";
+  const done = completions === null ? "" : `, completed in ${completions}`;
+  return `Followed in ${counted(matches, "turn")} of ${counted(sessions, "session")}${done}${last ? `; last ${when(last)}` : ""}.`;
+}
+
+/** @param {{quote: string | null, judged_at: string | null}} capture */
+function quoted({ quote, judged_at: at }) {
+  return el("figure", {}, el("blockquote", {}, quote ?? "–"), at && el("figcaption", { class: "remark" }, `judged ${when(at)}`));
 }

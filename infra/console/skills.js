@@ -1,7 +1,7 @@
 /** The skill library: the list of procedures with filters, and the tester. One procedure is shown by procedure.js. */
 
 import { byId, el, fill, redraw } from "./dom.js";
-import { counted, reason, score, when, words } from "./format.js";
+import { count, counted, reason, score, when, words } from "./format.js";
 import { ProcedurePage } from "./procedure.js";
 
 /** @type {Record<string, string>} */
@@ -31,7 +31,10 @@ export class Skills {
       event.preventDefault();
       this.#try();
     });
-    place.addEventListener("change", () => this.load());
+    place.addEventListener("change", (/** @type {any} */ { detail: changed }) => {
+      if (changed.has("agent")) fill(this.trial);
+      this.load();
+    });
   }
 
   async load() {
@@ -44,29 +47,32 @@ export class Skills {
     this.page.leave();
     const chosen = new FormData(this.filters);
     try {
-      const [listed, pending] = await Promise.all([
+      const [listed, pending, statistics] = await Promise.all([
         this.api.list("/procedures", { agent_id: agent, status: String(chosen.get("status")), is_active: String(chosen.get("is_active")) }),
         this.api.list("/procedures", { status: "pending" }),
+        this.api.get("/procedures/statistics"),
       ]);
       if (load !== this.#loads) return;
       this.queue.hidden = pending.length === 0;
       fill(this.queue, `${counted(pending.length, "procedure")} learned from conversations ${pending.length === 1 ? "waits" : "wait"} for a review: `,
         pending.map((item) => this.#link(item)));
-      redraw(this.rows, listed.map((item) => this.#row(item)),
-        !listed.length && el("tr", {}, el("td", { colspan: 6, class: "empty" }, "No procedures.")));
+      const used = new Map(statistics.map((/** @type {any} */ item) => [item.procedure_id, item.matches]));
+      redraw(this.rows, listed.map((item) => this.#row(item, used.get(item.procedure_id) ?? 0)),
+        !listed.length && el("tr", {}, el("td", { colspan: 7, class: "empty" }, "No procedures.")));
     } catch (error) {
-      if (load === this.#loads) fill(this.rows, el("tr", {}, el("td", { colspan: 6, class: "error" }, reason(error))));
+      if (load === this.#loads) fill(this.rows, el("tr", {}, el("td", { colspan: 7, class: "error" }, reason(error))));
     }
   }
 
-  /** @param {any} procedure */
-  #row(procedure) {
+  /** @param {any} procedure @param {number} matches */
+  #row(procedure, matches) {
     return el("tr", { class: procedure.is_active ? "" : "none" },
       el("th", { scope: "row" }, this.#link(procedure), el("p", { class: "remark" }, procedure.description)),
       el("td", {}, el("span", { class: `badge ${procedure.status}` }, words(procedure.status)), !procedure.is_active && el("span", { class: "badge" }, "Off")),
       el("td", {}, el("code", {}, procedure.trigger_pattern), el("small", {}, ` ${procedure.trigger_kind}`)),
       el("td", { dataset: { label: "For" } }, procedure.agent_id ? "this agent" : "every agent"),
       el("td", { dataset: { label: "Priority" } }, procedure.priority),
+      el("td", { dataset: { label: "Followed" } }, `${count(matches)} ×`),
       el("td", { dataset: { label: "Changed" } }, when(procedure.updated_at)));
   }
 

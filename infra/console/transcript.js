@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { markdown } from "./markdown.js";
 
-/** @typedef {{role: string, turn_id: string, stop_reason: string | null, content: any[]}} Message a line of the log */
+/** @typedef {{seq: number, role: string, turn_id: string, stop_reason: string | null, content: any[]}} Message a line of the log */
 
 /**
  * All messages of a conversation, oldest first.
@@ -13,10 +13,10 @@ import { markdown } from "./markdown.js";
  */
 export const messagesOf = (api, conversation) => api.list(`/conversations/${conversation}/messages`);
 
-/** @param {Message[]} messages */
-export function transcript(messages) {
-  return el("ol", { class: "transcript" }, messages.flatMap(({ role, content }) => content.map((block) =>
-    el("li", { class: block.type === "text" ? role : "tool" }, said(block)))));
+/** @param {Message[]} messages @param {number | null} [marked] the `seq` of a message to point out */
+export function transcript(messages, marked = null) {
+  return el("ol", { class: "transcript" }, messages.flatMap(({ seq, role, content }) => content.map((block) =>
+    el("li", { class: `${block.type === "text" ? role : "tool"} ${seq === marked ? "marked" : ""}` }, said(block)))));
 }
 
 /** @param {any} block of the Messages API */

@@ -33,18 +33,18 @@ def fake() -> Iterator[FakeOctopus]:
 @pytest.fixture
 def page(driver: webdriver.Chrome, fake: FakeOctopus) -> Console:
     """The console with nobody signed in."""
-    console = Console(driver, fake.url)
-    console.open()
-    console.complaints()  # forget an earlier test's
-    return console
+    page = Console(driver, fake.url)
+    page.open()
+    return page
 
 
 @pytest.fixture
-def console(page: Console) -> Console:
+def console(driver: webdriver.Chrome, fake: FakeOctopus) -> Console:
     """The console with ada signed in, who has both roles."""
-    page.open(f"#token={token('demo', 'ada', ['OctopusAdmin', 'OctopusDebug'])}")
-    page.until(lambda: page.find("#message").is_displayed() and page.text("#log"))
-    return page
+    console = Console(driver, fake.url)
+    console.open(f"#token={token('demo', 'ada', ['OctopusAdmin', 'OctopusDebug'])}")
+    console.until(lambda: console.text("#log"))
+    return console
 
 
 class TestSession:
@@ -55,7 +55,7 @@ class TestSession:
         assert page.run("return sessionStorage.length") == 1
 
         page.click("#sign-out")
-        assert page.find("#sign-in").is_displayed()
+        page.until(lambda: page.find("#sign-in").is_displayed())
         assert not page.find("#app").is_displayed()
         assert page.run("return sessionStorage.length") == 0
 
@@ -78,6 +78,13 @@ class TestSession:
         page.until(lambda: page.text("#who") == "eve at acme")
         assert "token" not in page.driver.current_url
         assert page.find("#view-knowledge").is_displayed()
+
+    def test_leaves_nothing_of_one_user_to_the_next(self, console: Console) -> None:
+        console.ask("my secret")
+        console.click("#sign-out")
+        console.until(lambda: console.find("#sign-in").is_displayed())
+        assert "my secret" not in console.run("return document.documentElement.outerHTML")
+        assert "#" not in console.driver.current_url
 
     def test_returns_to_sign_in_when_the_token_has_expired(self, page: Console) -> None:
         page.open("#token=expired")
@@ -506,6 +513,7 @@ class TestEverybodyCanUseIt:
         console.until(lambda: console.texts("#documents .badge") == ["Failed", "Indexed"])
         assert poor_contrast(console) == []
         console.click("#sign-out")
+        console.until(lambda: console.find("#sign-in").is_displayed())
         assert poor_contrast(console) == []
 
 

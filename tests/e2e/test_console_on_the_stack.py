@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
-import psycopg
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from infra.local.client import token
+from infra.local.demo import SAMPLES, TRIP, TRIP_GOES_ON
 from infra.local.processes import CHECKOUT
 from infra.local.seed import GROUPS, TENANT
 from infra.local.state import Running, State
@@ -72,7 +72,6 @@ def console(driver: webdriver.Chrome, stack: Running, bearer: str) -> Console:
     console = Console(driver, stack.address)
     console.open(f"#token={bearer}")
     console.until(lambda: console.text("#agent") and console.text("#log"))
-    console.complaints()  # forget an earlier test's
     return console
 
 
@@ -132,6 +131,8 @@ def test_a_document_is_uploaded_indexed_answered_from_and_deleted(console: Conso
     console.click("#to-knowledge")
     console.find("#files").send_keys(str(tmp_path / "canteen.md"))
     console.until(lambda: "canteen.md Indexed" in console.text("#documents"))
+    console.find("#knowledge-query").send_keys("When is lunch?", Keys.ENTER)
+    console.until(lambda: "canteen.md" in console.text("#found"))
     console.click("#to-chat")
     console.ask("When does the canteen serve lunch?")
     assert "11:45" in console.text(".answer")
@@ -197,30 +198,37 @@ def test_two_editors_do_not_overwrite_each_other(console: Console, api: httpx2.C
     assert api.get(f"/procedures/{procedure['procedure_id']}").json()["name"] == "two_editors"
 
 
-def test_a_learned_procedure_is_reviewed_beside_its_conversation(
-    console: Console, api: httpx2.Client, stack: Running
+def test_a_procedure_is_learned_from_tools_and_reviewed_beside_its_conversation(
+    console: Console, api: httpx2.Client
 ) -> None:
-    console.ask("My laptop is broken")
-    conversation = console.run("return new URLSearchParams(location.hash.slice(1)).get('conversation')")
-    draft = {
-        "agent_id": None,
-        "name": "replace_laptop",
-        "description": "Replace a laptop.",
-        "trigger_pattern": "laptop",
-    }
-    procedure = api.post("/procedures", json={**draft, "steps": [{"instruction": "Order a new one."}]}).json()
-    with psycopg.connect(stack.database_url) as database:
-        database.execute("select set_config('octopus.tenant_id', %s, true)", [TENANT])
-        database.execute(
-            "update procedures set status = 'pending', source_conversation_id = %s where procedure_id = %s",
-            [conversation, procedure["procedure_id"]],
-        )
+    config = {"procedural_learning": True, "semantic_min_score": 0.1}
+    nora = api.post("/agents", json={"name": "nora", "system_prompt": "You are Nora.", "memory_config": config}).json()
+    console.driver.get(f"{console.url}/#agent={nora['agent_id']}&view=knowledge")
+    console.driver.refresh()
+    console.until(lambda: Select(console.find("#agent")).first_selected_option.text == "nora")
+    console.find("#files").send_keys(str(SAMPLES / "travel-handbook.pdf"))
+    console.until(lambda: "travel-handbook.pdf Indexed" in console.text("#documents"))
+    console.find("#knowledge-query").send_keys("limit of a hotel night", Keys.ENTER)
+    console.until(lambda: "travel-handbook.pdf" in console.text("#found"))
+
+    console.click("#to-chat")
+    for message in (TRIP, *TRIP_GOES_ON):
+        console.ask(message)
+    assert len(console.all(".tool")) >= 3
+    console.driver.refresh()
+    console.until(lambda: len(console.all(".turn")) == 4)
+    console.find(".tool summary").click()
+    assert "query" in console.text(".tool pre")
+    console.click("#end-session")
+    console.until(lambda: api.get("/procedures", params={"status": "pending"}).json()["items"])
+
     console.click("#to-skills")
     console.until(lambda: "1 procedure learned from conversations waits for a review" in console.text("#queue"))
     Select(console.find("[name=status]")).select_by_visible_text("pending")
-    console.until(lambda: console.texts("#procedures th button") == ["replace_laptop"])
+    console.until(lambda: len(console.all("#procedures th button")) == 1)
     console.click("#queue button")
-    console.until(lambda: "My laptop is broken" in console.text(".transcript"))
+    console.until(lambda: TRIP in console.text(".transcript"))
+    assert console.text(".transcript .marked") in console.text(".aside figure")
     steps, transcript = console.find("#procedure form").rect, console.find(".transcript").rect
     assert steps["x"] + steps["width"] < transcript["x"]
     assert poor_contrast(console) == []
@@ -230,9 +238,14 @@ def test_a_learned_procedure_is_reviewed_beside_its_conversation(
     console.find("[name=note]").send_keys("Well observed.")
     console.click("[value=approve]")
     console.until(lambda: console.text("#procedure form [role=status]") == "Approved.")
-    reviewed = api.get(f"/procedures/{procedure['procedure_id']}").json()
-    assert (reviewed["status"], reviewed["review_note"]) == ("approved", "Well observed.")
-    api.delete(f"/procedures/{procedure['procedure_id']}")
+    console.until(lambda: "Well observed." in console.text(".versions"))
+
+    console.click("#to-chat")
+    console.click("#new-conversation")
+    console.ask(TRIP)
+    inspect(console)
+    assert tokens(console, "Procedure") > 0
+    api.delete(f"/agents/{nora['agent_id']}")
 
 
 def test_an_episode_is_found_and_deleted(console: Console, api: httpx2.Client, user: str) -> None:
@@ -274,6 +287,18 @@ def test_an_agent_is_made_and_its_memory_configured(console: Console, api: httpx
     chosen = {"max_working_memory_tokens": 50_000, "output_reserve_tokens": 8_000, "episodic_enabled": False}
     assert chosen.items() <= agent["memory_config"].items()
     api.delete(f"/agents/{agent['agent_id']}")
+
+
+def test_a_new_tenant_begins_with_an_agent(console: Console, stack: Running) -> None:
+    console.open(f"#view=agent&token={token(stack.address, 'newcomers', 'eve', GROUPS)}")
+    console.until(lambda: "There is no agent yet" in console.text("#page-error"))
+    console.find("[name=name]").send_keys("eva")
+    console.find("[name=system_prompt]").send_keys("You are Eva.")
+    console.click("#agent-body [type=submit]")
+    console.until(lambda: not console.text("#page-error") and console.text("#agent") == "eva")
+    console.click("#to-chat")
+    console.ask("Hello")
+    assert console.text(".answer")
 
 
 @pytest.mark.parametrize("view", ["skills", "episodes", "agent"])

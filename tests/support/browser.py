@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import (
+    ElementNotInteractableException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -60,16 +64,18 @@ class Console:
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self.driver = driver
         self.url = url
-        self._wait = WebDriverWait(driver, PATIENCE_S, 0.02, [NoSuchElementException, StaleElementReferenceException])
+        not_yet = (NoSuchElementException, StaleElementReferenceException, ElementNotInteractableException)
+        self._wait = WebDriverWait(driver, PATIENCE_S, 0.02, not_yet)
 
     def open(self, hash_: str = "") -> None:
         """A fresh tab at a size of `WIDE`, in light colors and UTC, with nobody signed in."""
         self.resize(*WIDE)
         self.prefer("light")
         self.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "UTC"})
-        self.driver.get("about:blank")
-        self.driver.get(f"{self.url}/console.css")  # same origin, no script
-        self.run("sessionStorage.clear()")
+        if self.driver.current_url.startswith(self.url):
+            self.run("sessionStorage.clear()")
+        self.driver.get("about:blank")  # to another hash alone the browser would not load the page again
+        self.complaints()  # forget an earlier test's
         self.driver.get(f"{self.url}/{hash_}")
 
     def sign_in(self, *, roles: tuple[str, ...] = ("OctopusAdmin", "OctopusDebug"), user: str = "ada") -> None:
@@ -92,7 +98,7 @@ class Console:
         self.until(lambda: len(self.all(".turn")) == turns + 1 and self.find("#send").is_displayed())
 
     def click(self, selector: str) -> None:
-        """Click it, once it stands still."""
+        """Click it, once it is there and stands still."""
 
         def clicked() -> bool:
             self.find(selector).click()
