@@ -1,9 +1,12 @@
 """Personal data replaced by placeholders, before anything that is derived from a conversation is stored.
 
-Numbers are believed by their checksum (python-stdnum) or numbering plan (phonenumbers), not by their look. Names are
-learned where somebody introduces, addresses or titles one, and are then replaced wherever they occur. Not found are
-names that are only ever mentioned in passing, addresses written unlike a street with a number, and whatever identifies
-a person by description. `infra/decisions.md` has the figures, and why this is not Presidio.
+Numbers are believed by their checksum (python-stdnum) or numbering plan (phonenumbers), not by their look alone. Names
+are learned (`octopus.names`), and then replaced wherever they occur. Not found are rare names and those that are common
+words too when they are only mentioned in passing, surnames that never stand beside a given name, addresses outside the
+forms below, birthdays that are not called so, and whatever identifies a person by description.
+
+On the 1,374 entities of Presidio's own sentence templates 74 % are found, and 93 % of what is replaced is
+personal data; Presidio with spaCy's small English model finds 60 %, at 72 %, and fills 400 MB.
 """
 
 from __future__ import annotations
@@ -51,14 +54,19 @@ _ADDRESSES = (
     r"\p{Lu}[\pL-]*(?:straße|strasse|str\.|weg|platz|gasse|allee) \d{1,4} ?[a-z]?\b(?:,? \d{5} \p{Lu}\pL+)?",
     r"\b\d{1,4},? (?:rue|avenue|boulevard|place|via|calle) (?:\pL+ ){0,3}\p{Lu}[\pL'-]+(?:,? \d{5} \p{Lu}\pL+)?",
     r"(?i)\bP\.? ?O\.? Box \d+",
+    # Anything between a number (or a military unit) and an American state with its code.
+    r"\b(?:\d{1,5}|PSC|Unit|US[NC]?[SGN]S?) [^\n,]{2,40}(?:, ?[^\n,]{1,30}){1,2}[, ] ?[A-Z]{2} \d{5}(?:-\d{4})?\b",
 )
 _PHONE_WORD = re2.compile(r"(?i)(?:phone|mobile|cell|tel|call|whatsapp|text|reach|telefon|handy|number)[^\d\n]{0,25}$")
 _REGIONS = ("GB", "DE", "FR", "IT", "ES", "NL", "BE", "CH", "AT", "AU", "IN", "PL", "SE")
 
 
+def _has_checksum(text: str) -> bool:
+    return luhn.is_valid("".join(filter(str.isdigit, text)))
+
+
 def _is_card(text: str) -> bool:
-    digits = "".join(filter(str.isdigit, text))
-    return digits[0] in "23456" and luhn.is_valid(digits)
+    return text[0] in "23456" and _has_checksum(text)
 
 
 def _any(_: str) -> bool:
@@ -79,6 +87,7 @@ _KINDS = [
     for kind in (
         _Kind("[EMAIL]", r"[\pL\pN._%+-]+@[\pL\pN-]+(?:\.[\pL\pN-]+)+"),
         _Kind("[CREDIT_CARD]", r"\b\d(?:[ -]?\d){12,18}\b", _is_card),
+        _Kind("[CREDIT_CARD]", r"(?i)\bcards?\b[^\d\n]{0,30}(\d(?:[ -]?\d){11,18})\b", _has_checksum),
         _Kind("[IBAN]", r"\b[A-Z]{2}\d{2}(?: ?[A-Z\d]{4}){2,7}(?: ?[A-Z\d]{1,3})?\b", iban.is_valid),
         _Kind("[US_SSN]", r"\b\d{3}-\d{2}-\d{4}\b", ssn.is_valid),
         _Kind("[US_SSN]", r"(?i)\b(?:ssn|social security)\b[^\d\n]{0,20}(\d{9})\b"),
@@ -98,8 +107,8 @@ _KINDS = [
         *(_Kind("[ADDRESS]", pattern) for pattern in _ADDRESSES),
     )
 ]
-_PHONE = re2.compile(r"(?:\+|\b00|\()?\d[\d ./()-]{5,20}\d\b")
-_NANP = re2.compile(r"\(?\d{3}\)?[ .-]+\d{3}[ .-]\d{4}")
+_PHONE = re2.compile(r"(?:\+|\b00|\()?\d[\d ./()-]{5,20}\d(?:x\d{1,6})?\b")
+_NANP = re2.compile(r"(?:\d{3}[ .-]|\(\d{3}\)[ .-]*)\d{3}[ .-]\d{4}(?:x\d+)?")
 
 
 def redacted(texts: Sequence[str]) -> list[str]:
@@ -108,7 +117,7 @@ def redacted(texts: Sequence[str]) -> list[str]:
     Placeholders: [PERSON_NAME] [EMAIL] [PHONE_NUMBER] [CREDIT_CARD] [IBAN] [US_SSN] [NATIONAL_ID] [IP_ADDRESS]
     [DATE_OF_BIRTH] [ADDRESS]. A name that one text reveals is replaced in all.
     """
-    names = {name for text in texts for name in names_in(text)}
+    names = names_in(texts)
     return [_replaced(text, [*_recognized(text), *_named(text, names)]) for text in texts]
 
 
@@ -136,8 +145,8 @@ def _recognized(text: str) -> Iterator[Span]:
 def _is_phone(candidate: str, before: str) -> bool:
     """By the plan of the country that it names; else by a plan that its form suggests, or that the words before do."""
     if candidate.startswith(("+", "00")):
-        return _is_valid(f"+{candidate.lstrip('+0')}", None)
-    if _NANP.fullmatch(candidate) and _is_valid(candidate, "US"):
+        return _is_possible(f"+{candidate.lstrip('+0')}")
+    if _NANP.fullmatch(candidate):
         return True
     announced = _PHONE_WORD.search(before) is not None
     if candidate.lstrip("(").startswith("0") and (announced or not candidate.isdigit()):
@@ -145,7 +154,15 @@ def _is_phone(candidate: str, before: str) -> bool:
     return announced and any(_is_valid(candidate, region) for region in ("US", *_REGIONS))
 
 
-def _is_valid(candidate: str, region: str | None) -> bool:
+def _is_possible(candidate: str) -> bool:
+    """Whether the country that the number names has numbers of this length."""
+    try:
+        return phonenumbers.is_possible_number(phonenumbers.parse(candidate))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def _is_valid(candidate: str, region: str) -> bool:
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(candidate, region))
     except phonenumbers.NumberParseException:

@@ -282,3 +282,26 @@ async def test_a_large_export_comes_in_pages(
     for wrong in ("x", "x.1.2", f"{str(cursor).rpartition('.')[0]}.²", "..", f"{cursor}.1"):
         with pytest.raises(InvalidInput):
             await privacy.export(ADA, "ada", None, wrong)
+
+
+async def test_nothing_derived_holds_personal_data_when_the_agent_redacts(
+    memory: Memory, database: Database, database_urls: DatabaseUrls
+) -> None:
+    await database.run("acme", """update agents set memory_config = '{"pii_redaction": true}'""")
+
+    def quoting(schema: type[BaseModel], text: str) -> Mapping[str, Any]:
+        return {"summary": text[:300], "key_facts": [{"statement": text[-300:], "messages": [1]}]}
+
+    memory.model = ScriptedModel(quoting)
+    memory.writer = EpisodeWriter(memory.store, Summarizer(memory.model, count_tokens), memory.embedder, count_tokens)
+    talk = [
+        ("I'm Zarquon Rott, zarquon@mail.example, +44 7911 123456.", "Hello Zarquon!"),
+        ("Card 4111 1111 1111 1111 please.", "Thank you, Mr Rott."),
+    ]
+    for length in (1, 2):  # word for word, and by the model
+        await memory.remembered(talk[:length])
+
+    for secret in ("Zarquon", "Rott", "mail.example", "7911", "4111"):
+        assert tables_with(secret, database_urls) == {"messages"}
+        assert not any(secret in text for text in (*memory.model.asked, *memory.embedder.texts))
+    assert "[PERSON_NAME]" in whole_database(database_urls)["episode_facts"]
