@@ -98,6 +98,10 @@ invoke: setup-dev sam-local  ## Invoke a built function with an event, without D
 .PHONY: check
 check: lint types test demo sam-validate test-infra  ## Everything that CI runs.
 
+.PHONY: costs
+costs: setup-dev  ## Compute the tables of infra/costs.md from the prices and the traffic in infra/costs.toml.
+	@$(BIN)/python -m infra.local.costs
+
 .PHONY: openapi
 openapi: setup-dev  ## Generate functions/api/openapi.json from the code of the API.
 	@$(BIN)/python -m infra.local.openapi
@@ -105,6 +109,10 @@ openapi: setup-dev  ## Generate functions/api/openapi.json from the code of the 
 .PHONY: bench-coldstart
 bench-coldstart: setup-dev sam-local  ## How long each built function takes until it could serve, beside `import anthropic` alone.
 	@$(BIN)/python -m tests.bench.coldstart
+
+.PHONY: bench-ingest
+bench-ingest: setup-dev  ## Ingestion beside the embedder alone, its memory, and what changed documents cost.
+	@$(BIN)/python -m tests.bench.ingest
 
 .PHONY: bench-context
 bench-context: setup-dev  ## What assembling working memory costs, by the length of the conversation.

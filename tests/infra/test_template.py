@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from infra.local import costs
 from infra.local.lambda_emulator import CHAT, Function
 from infra.local.processes import CHECKOUT
 from octopus.settings import Settings
@@ -194,3 +195,20 @@ def test_the_bucket_is_private_and_tells_of_objects() -> None:
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert statement["Effect"] == "Deny"
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_the_cost_page_is_that_of_its_inputs() -> None:
+    assert costs.PAGE.read_text() == costs.page(), "run `make costs`"
+
+
+def test_the_idle_month_counts_what_the_templates_make() -> None:
+    inputs = tomllib.loads(costs.INPUTS.read_text())["idle"]
+    made = template.load("infra/network.yaml")["Resources"].values()
+    endpoints = [resource for resource in made if resource["Type"] == "AWS::EC2::VPCEndpoint"]
+    always = [
+        endpoint
+        for endpoint in endpoints
+        if endpoint["Properties"]["VpcEndpointType"] == "Interface" and endpoint.get("Condition") != "HasLambdaTools"
+    ]
+    assert inputs["dev"]["endpoints"] == inputs["prod"]["endpoints"] == len(always)
+    assert inputs["alarms"] == len(template.resources("AWS::CloudWatch::Alarm", "infra/operations.yaml"))
