@@ -1,6 +1,6 @@
 """`make bench-recall DATA=…`: what recall finds, on LoCoMo and Cranfield, beside what others find.
 
-    python -m tests.bench.recall DATA [--set NAME]... [--system TEXT]... [--vectors FILE]
+    python -m tests.bench.recall DATA [--set NAME]... [--system TEXT]... [--vectors FILE] [--peers PYTHON]
 
 Every system indexes the same texts with the same vectors and is asked the same questions. LoCoMo: one user per
 conversation, an item is a turn, with its speaker's name in front and without; R@n is the share of a question's
@@ -26,10 +26,20 @@ from octopus.cloud.database import Database
 from octopus.cloud.embedding_space import EmbeddingSpace
 from tests.bench.recall_data import CATEGORIES, Collection, Item, cranfield, locomo
 from tests.bench.recall_metrics import DEPTH, found, interval, ndcg, sessions_by_best_item
-from tests.bench.recall_systems import Bm25, ExactVector, FullText, OctopusEpisodes, OctopusKnowledge, System, Text
+from tests.bench.recall_systems import (
+    Bm25,
+    ExactVector,
+    FullText,
+    OctopusEpisodes,
+    OctopusKnowledge,
+    Peer,
+    System,
+    Text,
+)
 from tests.bench.recall_vectors import KeptEmbedder
-from tests.support.schema import prepare
+from tests.support.schema import create_database, prepare
 
+PEERS = ("mem0", "LangGraph", "LlamaIndex")
 RANKED = 200  # items, from which sessions are ranked
 
 
@@ -78,7 +88,8 @@ async def run(system: System, collections: Sequence[Collection], say: bool, embe
         for number, question in enumerate(collection.questions):
             began = time.perf_counter()
             ranked = await system.rank(question.text, asked[number], RANKED)
-            outcome.add(ranked, collection, number, time.perf_counter() - began)
+            took = system.took if isinstance(system, Peer) else None
+            outcome.add(ranked, collection, number, took or time.perf_counter() - began)
     return outcome
 
 
@@ -117,6 +128,7 @@ async def main() -> None:
     parser.add_argument("--set", action="append", choices=["speakers", "no-speakers", "cranfield"])
     parser.add_argument("--system", action="append", help="only systems whose name contains this")
     parser.add_argument("--vectors", type=Path, default=Path(tempfile.gettempdir()) / "octopus-bench-vectors.sqlite")
+    parser.add_argument("--peers", type=Path, help="the Python that has requirements/bench.txt")
     arguments = parser.parse_args()
     embedder = KeptEmbedder(arguments.vectors)
     with tempfile.TemporaryDirectory() as directory, with_server(Path(directory) / "data") as server:
@@ -126,6 +138,10 @@ async def main() -> None:
         plain = server.dsn("postgres", "postgres")
         knowledge = [OctopusKnowledge(database, space, mode) for mode in ("hybrid", "vector")]
         others: list[System] = [Bm25(plain), FullText(plain), ExactVector()]
+        peers: list[Peer] = []
+        for name in PEERS if arguments.peers else ():
+            create_database(server, f"peer_{name.lower()}")
+            peers.append(Peer(name, arguments.peers, server.dsn(f"peer_{name.lower()}", "postgres")))
         sets = {
             "speakers": ("LoCoMo turns with speakers", locomo, True),
             "no-speakers": ("LoCoMo turns without speakers", locomo, False),
@@ -136,12 +152,14 @@ async def main() -> None:
             title, load, say = sets[key]
             collections = load(arguments.data)
             ours = knowledge if key == "cranfield" else [OctopusEpisodes(database, space, embedder), knowledge[0]]
-            for system in [*ours, *others]:
+            for system in [*ours, *others, *peers]:
                 if not arguments.system or any(text in system.name for text in arguments.system):
                     results[title][system.name] = await run(system, collections, say, embedder)
                     print(f"{title}: {system.name} done", flush=True)
         for title, outcomes in results.items():
             report(title, outcomes)
+        for peer in peers:
+            peer.close()
         await database.close()
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -207,3 +210,47 @@ class OctopusKnowledge:
     async def rank(self, question: str, vector: Vector, limit: int) -> list[int]:
         hits = await self._search.search(TENANT, [self._agent], question, vector, self._mode, limit)
         return [self._positions[hit.document_id] for hit in hits]
+
+
+class Peer:
+    """A store of another project, in a child process (see `recall_peers`)."""
+
+    def __init__(self, name: str, python: Path, dsn: str) -> None:
+        self.name = name
+        self.took: float | None = None  # seconds of the last ranking, within the child
+        self._user = ""
+        script = Path(__file__).with_name("recall_peers.py")
+        self._child = subprocess.Popen(
+            [python, script, name, dsn],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    async def add(self, items: Sequence[Text]) -> None:
+        self._user = uuid4().hex
+        self._ask({"add": [[item.text, item.vector] for item in items], "user": self._user})
+
+    async def rank(self, question: str, vector: Vector, limit: int) -> list[int]:
+        answer = self._ask({"rank": question, "vector": vector, "user": self._user, "limit": limit})
+        self.took = answer["seconds"]
+        ranked: list[int] = answer["ranked"]
+        return ranked
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._child.stdin
+        assert self._child.stdout
+        self._child.stdin.write(json.dumps(request) + "\n")
+        self._child.stdin.flush()
+        line = self._child.stdout.readline()
+        if not line:
+            raise RuntimeError(
+                f"{self.name} ended with status {self._child.wait()}; run tests/bench/recall_peers.py by hand"
+            )
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        self._child.terminate()
+        self._child.wait()
