@@ -100,6 +100,10 @@ async def fill(memory: Memory, database: Database, scope: Scope) -> UUID:
     await database.run(scope.tenant_id, tool_call, params)
     for status in ("pending", "rejected"):
         await database.run(scope.tenant_id, CAPTURE, {**params, "name": f"{status} {conversation}", "status": status})
+    judged = """
+        insert into procedure_captures (tenant_id, conversation_id, outcome, quote, quote_seq)
+        values (%(tenant)s, %(conversation)s, 'not positive', %(text)s, 3)"""
+    await database.run(scope.tenant_id, judged, params)
     running = "update conversations set summary = %(text)s, summary_tokens = 1 where conversation_id = %(conversation)s"
     await database.run(scope.tenant_id, running, params)
     return conversation
@@ -113,7 +117,8 @@ async def test_nothing_of_an_erased_user_is_left_in_any_table(
     await hold_session(memory.log, memory.scope, TALK)  # still open
     before = tables_with(SECRET, database_urls)
     assert before == {
-        "conversations", "messages", "feedback", "tool_calls", "episodes", "episode_facts", "procedures"
+        "conversations", "messages", "feedback", "tool_calls", "episodes", "episode_facts", "procedures",
+        "procedure_captures",
     }  # fmt: skip
 
     erasure = await privacy.erase(ADMIN, "ada", None)
@@ -209,7 +214,14 @@ async def test_a_turn_under_way_writes_nothing_after_the_erasure(
 
     answer = [NewMessage(uuid4(), "assistant", [text_block(SECRET)], 5)]
     assert not await memory.log.finish_turn(
-        "acme", conversation, turn.turn_id, completed=True, stop_reason="end_turn", messages=answer, trace={}
+        "acme",
+        conversation,
+        turn.turn_id,
+        turn.attempt_id,
+        completed=True,
+        stop_reason="end_turn",
+        messages=answer,
+        trace={},
     )
     assert tables_with(SECRET, database_urls) == set()
 
@@ -246,7 +258,16 @@ async def test_an_export_has_everything(memory: Memory, privacy: Privacy, databa
 
     kinds = [line["type"] for line in lines]
     talk = ["conversation", *["message"] * 4, *["turn"] * 2]
-    rest = ["tool_call", "feedback", "episode", "fact", "passage", "passage", *["procedure_candidate"] * 2]
+    rest = [
+        "tool_call",
+        "feedback",
+        "episode",
+        "fact",
+        "passage",
+        "passage",
+        *["procedure_candidate"] * 2,
+        "procedure_capture",
+    ]
     assert kinds == [*talk, *rest, *talk]
     assert [line["conversation_id"] for line in lines if line["type"] == "conversation"] == [str(first), str(second)]
     assert [line["content"][0]["text"] for line in lines if line["type"] == "message"] == [

@@ -43,7 +43,7 @@ async def configure(database: Database, settings: str) -> None:
 
 
 async def contents(database: Database) -> str:
-    tables = ("conversations", "messages", "turns", "feedback", "episodes", "episode_facts")
+    tables = ("conversations", "messages", "turns", "feedback", "episodes", "episode_facts", "procedure_captures")
     rows = [await database.all("acme", f"select {table}::text as row from {table}") for table in tables]
     return "\n".join(row["row"] for found in rows for row in found)
 
@@ -53,6 +53,10 @@ async def test_the_messages_go_and_the_episode_stays(memory: Memory, retention: 
     answer = (await memory.sessions.messages(ADA, (await memory.episodes.get(ADA, episode)).conversation_id)).items[1]
     said = text_of(answer.content)
     await database.run("acme", "update conversations set summary = 'running: I will remember', summary_tokens = 5")
+    quote = """
+        insert into procedure_captures (tenant_id, conversation_id, outcome, quote)
+        select tenant_id, conversation_id, 'not positive', 'running: quoted' from conversations"""
+    await database.run("acme", quote)
     await age(database, 89)
     assert await retention.run() == NOTHING
     assert said in await contents(database)

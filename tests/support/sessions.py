@@ -32,6 +32,7 @@ async def hold_session(log: ConversationLog, scope: Scope, exchanges: Sequence[E
             scope.tenant_id,
             conversation,
             turn.turn_id,
+            turn.attempt_id,
             completed=True,
             stop_reason="end_turn",
             messages=[NewMessage(uuid4(), "assistant", [text_block(answer)], 10, "end_turn")],

@@ -101,6 +101,12 @@ from (
            'name', name, 'description', description, 'steps', steps, 'status', status)
   from procedures
   where tenant_id = %(tenant_id)s and source_conversation_id = %(conversation_id)s and status <> 'approved'
+  union all
+  select 8, 0, jsonb_build_object(
+           'type', 'procedure_capture', 'conversation_id', conversation_id, 'outcome', outcome, 'quote', quote,
+           'judged_at', judged_at)
+  from procedure_captures
+  where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
 ) as records
 where (part, ordinal) > (%(part)s, %(ordinal)s)
 order by part, ordinal

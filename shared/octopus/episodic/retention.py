@@ -45,7 +45,7 @@ class RetentionStore(Protocol):
     """What retention removes, session by session. Every method is atomic."""
 
     async def archive_session(self, tenant_id: str, conversation_id: UUID) -> bool:
-        """Remove turns, messages, feedback, the running summary and passages; summary and facts stay."""
+        """Remove turns, messages, feedback, quotations, the running summary and passages; summary and facts stay."""
         ...
 
     async def expire_session(self, tenant_id: str, conversation_id: UUID) -> bool:

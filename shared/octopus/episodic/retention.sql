@@ -47,6 +47,11 @@ where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and st
 delete from turns
 where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
 
+-- forget_quotes --
+-- What a verdict on the session quotes of it
+update procedure_captures set quote = null, quote_seq = null
+where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
+
 -- archive_episode --
 -- From now on the episode is its summary and facts
 update episodes set archived_at = now()

@@ -38,7 +38,7 @@ class PostgresRetentionStore:
         self._database = database
 
     async def archive_session(self, tenant_id: str, conversation_id: UUID) -> bool:
-        steps = ("delete_turns", "archive_episode", "delete_passages", "index_summary", "delete_husk")
+        steps = ("delete_turns", "forget_quotes", "archive_episode", "delete_passages", "index_summary", "delete_husk")
         return await self._retire(tenant_id, conversation_id, "mark_archived", steps)
 
     async def expire_session(self, tenant_id: str, conversation_id: UUID) -> bool:
