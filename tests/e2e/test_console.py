@@ -476,6 +476,25 @@ class TestEverybodyCanUseIt:
             assert console.run(outline) == "solid2px", reached[-1]
         assert reached == expected
 
+    def test_a_list_that_is_drawn_again_keeps_the_focus(self, console: Console, tmp_path: Path) -> None:
+        console.ask("one")
+        console.click("#new-conversation")
+        console.ask("two")
+        console.until(lambda: len(console.all("#conversation-list button")) == 2)
+        console.run("document.querySelectorAll('#conversation-list button')[1].focus()")
+        console.press(Keys.ENTER)
+        focused = "return document.activeElement.matches('#conversation-list li:nth-child(2) [aria-current]')"
+        console.until(lambda: console.run(focused))
+
+        console.click("#to-knowledge")
+        (tmp_path / "hr.md").write_text("25 days")
+        console.find("#files").send_keys(str(tmp_path / "hr.md"))
+        console.until(
+            lambda: console.run("const b = document.querySelector('#documents button'); b?.focus(); return b")
+        )
+        console.until(lambda: console.texts("#documents .badge") == ["Indexed"])
+        assert console.driver.switch_to.active_element == console.find("#documents button")
+
     @pytest.mark.parametrize("view", VIEWS)
     def test_everything_has_a_name(self, console: Console, view: str) -> None:
         console.ask("tools")
