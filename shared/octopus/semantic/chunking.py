@@ -54,6 +54,7 @@ class Chunker:
 
     def __init__(self, share: Callable[[str], float], overlap: float, strategy: Strategy = "structure") -> None:
         self._share = share
+        self._joint = share("\n\n")
         self._overlap = overlap
         self._strategy = strategy
 
@@ -87,22 +88,24 @@ class Chunker:
         pieces: list[_Piece] = []
         header: _Piece | None = None
         if block.header:
-            header = _Piece(block.header, self._share(block.header), "\n\n", block.page)
+            header = _Piece(block.header, self._share(block.header) + self._joint, "\n\n", block.page)
             pieces.append(header)
         repeated = header if header and header.share < _LARGEST_HEADER * room else None
         for part in parts:
-            for i, text in enumerate(self._fitting(part, room - _share(repeated))):
-                if text.strip():
-                    before = ("" if i else joint) if pieces else "\n\n"
-                    before = "\n" if header and len(pieces) == 1 else before
-                    pieces.append(_Piece(text, self._share(before + text), before, block.page, repeated))
+            for i, (text, share) in enumerate(self._fitting(part, room - self._joint - _share(repeated))):
+                before = ("" if i else joint) if pieces else "\n\n"
+                before = "\n" if header and len(pieces) == 1 else before
+                share += self._joint if "\n" in before else 0.0
+                pieces.append(_Piece(text, share, before, block.page, repeated))
         return pieces
 
-    def _fitting(self, text: str, room: float) -> Iterator[str]:
-        """The text in small parts if it does not fit: cut between words, and within one that alone is too long."""
+    def _fitting(self, text: str, room: float) -> Iterator[tuple[str, float]]:
+        """The text with its share; in small parts, cut between words or within one too long, if it does not fit."""
+        if not text.strip():
+            return
         share = self._share(text)
         if share <= room:
-            yield text
+            yield text, share
             return
         words = _WORD_END.split(text)
         units: Sequence[str] = words if len(words) > 1 else text
