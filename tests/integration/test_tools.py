@@ -115,21 +115,22 @@ async def five_megabytes(_: Mapping[str, Any]) -> str:
 
 
 async def test_calls_run_together_and_keep_their_order(house: House) -> None:
-    async def slow(arguments: Mapping[str, Any]) -> str:
-        await asyncio.sleep(0.3)
+    together = asyncio.Barrier(2)
+
+    async def waits_for_the_other(_: Mapping[str, Any]) -> str:
+        await together.wait()
+        await asyncio.sleep(0.05)
         return "slow"
 
-    await house.add("slow", slow)
+    await house.add("slow", waits_for_the_other)
     await house.add("echo", echo)
-    began = time.perf_counter()
     outcomes = await house.call(ask("slow", "a", q="1"), ask("echo", "b", q="2"), ask("slow", "c", q="3"))
-    assert time.perf_counter() - began < 0.6
     assert [(o.call_id, o.content, o.is_error) for o in outcomes] == [
         ("a", "slow", False),
         ("b", "found 2", False),
         ("c", "slow", False),
     ]
-    assert outcomes[0].elapsed_ms > 300 > outcomes[1].elapsed_ms
+    assert outcomes[0].elapsed_ms > 50
 
 
 async def test_one_bad_tool_does_not_spoil_the_others(house: House) -> None:
@@ -147,7 +148,7 @@ async def test_one_bad_tool_does_not_spoil_the_others(house: House) -> None:
         ask("nothing"),
         timeout_s=0.5,
     )
-    assert time.perf_counter() - began < 3
+    assert time.perf_counter() - began < 15
     echoed, hung, failed, flooded, refused, unknown = outcomes
     assert (echoed.content, echoed.is_error) == ("found x", False)
     assert (hung.content, hung.is_error) == ("hang did not answer within 0.5 seconds.", True)

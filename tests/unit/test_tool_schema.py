@@ -68,7 +68,7 @@ def test_arguments_that_do_not_fit_are_refused_with_the_reason(arguments: dict[s
 def test_a_pattern_of_a_schema_cannot_hang_the_call() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     check_schema(schema)
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(ArgumentsRefused):
         check_arguments(schema, {"a": "a" * 10_000 + "!"})
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
