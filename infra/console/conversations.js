@@ -3,6 +3,8 @@
 import { byId, el, fill, redraw } from "./dom.js";
 import { counted, reason, when } from "./format.js";
 
+const MOST = "200"; // one page of the API; older ones are found through their episodes
+
 export class Conversations {
   #loads = 0;
 
@@ -25,7 +27,7 @@ export class Conversations {
     const { agent, conversation } = this.place;
     if (!agent) return this.clear();
     try {
-      const { items } = await this.api.get("/conversations", { agent_id: agent, user_id: this.api.session.claims.sub });
+      const { items } = await this.api.get("/conversations", { agent_id: agent, user_id: this.api.session.claims.sub, limit: MOST });
       if (load !== this.#loads) return;
       redraw(this.list, items.map((/** @type {any} */ item) => this.#item(item)));
       if (!items.length) fill(this.list, el("li", { class: "empty" }, "No conversations yet."));

@@ -40,10 +40,11 @@ export class Episodes {
 
   async #page() {
     const load = this.#loads;
-    await this.#say(load, async () => {
+    this.moreButton.hidden = true;
+    await this.#say(async () => {
       const { items, next_cursor: next } = await this.api.get("/episodes",
         { agent_id: this.place.agent, user_id: this.api.session.claims.sub, cursor: this.#more });
-      if (load !== this.#loads) return "";
+      if (load !== this.#loads) return null;
       this.list.append(...items.map((/** @type {any} */ episode) => this.#card(episode)));
       this.#more = next;
       this.moreButton.hidden = next === null;
@@ -54,9 +55,9 @@ export class Episodes {
   async #search() {
     const load = this.#loads;
     this.moreButton.hidden = true;
-    await this.#say(load, async () => {
+    await this.#say(async () => {
       const { episodes, near_misses: misses } = await this.api.post("/episodes/search", { agent_id: this.place.agent, query: this.query.value.trim() });
-      if (load !== this.#loads) return "";
+      if (load !== this.#loads) return null;
       fill(this.list, episodes.map((/** @type {any} */ found) => this.#found(found, true)), misses.map((/** @type {any} */ found) => this.#found(found, false)));
       return `${counted(episodes.length, "episode")} would be recalled for this message, ${counted(misses.length, "near miss", "near misses")}.`;
     });
@@ -93,7 +94,7 @@ export class Episodes {
   /** @param {any} episode */
   async #delete({ episode_id: id }) {
     if (!(await confirmed("Delete this episode with its whole conversation? It cannot be brought back.", "Delete"))) return;
-    await this.#say(this.#loads, async () => {
+    await this.#say(async () => {
       await this.api.delete(`/episodes/${id}`);
       await this.load();
       return "The episode is deleted.";
@@ -101,11 +102,11 @@ export class Episodes {
     byId("episodes-title").focus();
   }
 
-  /** @param {number} load @param {() => Promise<string>} act resolves to what there is to say */
-  async #say(load, act) {
+  /** @param {() => Promise<string | null>} act resolves to what there is to say; null when it was overtaken */
+  async #say(act) {
     try {
       const said = await act();
-      if (load <= this.#loads) this.status.textContent = said;
+      if (said !== null) this.status.textContent = said;
     } catch (error) {
       this.status.textContent = reason(error);
     }

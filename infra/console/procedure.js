@@ -66,7 +66,7 @@ export class ProcedurePage {
   /** @param {any} procedure */
   #editor(procedure) {
     const { procedure_id: id } = procedure;
-    const scopes = /** @type {[string, string][]} */ ([["", "every agent"], ...(procedure.agent_id ? [[procedure.agent_id, "this agent"]] : [])]);
+    const scopes = /** @type {[string, string][]} */ ([["", "every agent"], ...(procedure.agent_id ? [[procedure.agent_id, agentName(procedure.agent_id)]] : [])]);
     const form = el("form", { class: "form", "aria-label": "Procedure" },
       field("Name", text("name", procedure.name, { required: true, maxlength: 200 })),
       field("Description", area("description", procedure.description, { required: true })),
@@ -183,8 +183,11 @@ export class ProcedurePage {
   }
 }
 
+/** @param {string} id */
+const agentName = (id) => [...byId("agent").options].find(({ value }) => value === id)?.text ?? "another agent";
+
 /** @param {{matches: number, sessions: number, completions: number | null, last_used_at: string | null}} statistics */
-export function usage({ matches, sessions, completions, last_used_at: last }) {
+function usage({ matches, sessions, completions, last_used_at: last }) {
   if (!matches) return "Not used yet.";
   const done = completions === null ? "" : `, completed in ${completions}`;
   return `Followed in ${counted(matches, "turn")} of ${counted(sessions, "session")}${done}${last ? `; last ${when(last)}` : ""}.`;
