@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 import psycopg
@@ -42,9 +43,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """One server for the whole run."""
-    with with_server(tmp_path_factory.mktemp("postgres") / "data") as server:
+def postgres() -> Iterator[Postgres]:
+    """One server for the whole run. Not under pytest's own directory, which a second run of pytest closes to others."""
+    with TemporaryDirectory(prefix="octopus-") as directory, with_server(Path(directory) / "data") as server:
         yield server
 
 

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from pydantic import BaseModel, ConfigDict
 
-from functions.api.request import Name, Text, caller
+from functions.api.request import Name, Remark, Text, caller
 from octopus.agents.types import Agent
 from octopus.cloud.wiring import services
 from octopus.memory_config import MemoryConfig
@@ -22,18 +22,19 @@ class NewAgent(BaseModel):
 
     name: Name
     system_prompt: Text
-    description: str = ""
-    model: str | None = None
+    description: Remark = ""
+    model: Name | None = None
     memory_config: dict[str, Any] = {}
 
 
 class AgentChanges(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Name | None = None
-    system_prompt: Text | None = None
-    description: str | None = None
-    model: str | None = None
+    # Only what is set is changed, so these defaults are never used; null is for the model alone: the deployment's.
+    name: Name = ""
+    system_prompt: Text = ""
+    description: Remark = ""
+    model: Name | None = None
 
 
 @router.get("/agents")

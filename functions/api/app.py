@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -41,6 +42,7 @@ async def resolve(event: dict[str, Any], context: LambdaContext) -> dict[str, An
     """Answer one request. The caller is verified before the request is even parsed."""
     try:
         caller = await services().verifier.verify(_header(event, "authorization"))
+        _refuse_malformed(event)
     except OctopusError as error:
         return _as_proxy_result(_problem_response(error))
     logger.append_keys(tenant_id=caller.tenant_id)
@@ -58,16 +60,9 @@ def _on_octopus_error(error: OctopusError) -> Response[str]:
 @app.exception_handler(RequestValidationError)
 def _on_invalid_request(error: RequestValidationError) -> Response[str]:
     first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        return _problem_response(MalformedBody(f"The body is not valid JSON: {first['ctx']['error']}."))
     field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     detail = f"{field}: {first['msg']}." if field else f"{first['msg']}."
     return _problem_response(InvalidInput(detail, field=field or None))
-
-
-@app.exception_handler(UnicodeDecodeError)
-def _on_undecodable_body(_: UnicodeDecodeError) -> Response[str]:
-    return _problem_response(MalformedBody("The body is not valid UTF-8."))
 
 
 @app.exception_handler(RequestUnsupportedContentType)
@@ -78,6 +73,26 @@ def _on_unsupported_content_type(_: RequestUnsupportedContentType) -> Response[s
 @app.exception_handler(NotFoundError)
 def _on_unknown_path(_: NotFoundError) -> Response[str]:
     return _problem_response(NotFound("There is no such endpoint; check the method and the path."))
+
+
+@app.exception_handler(Exception)
+def _on_bug(error: Exception) -> Response[str]:
+    """What nobody foresaw is ours; the log has it, and the alarm on answers of 500 and above rings."""
+    logger.exception("request failed", exc_info=error)
+    return _problem_response(OctopusError("The request failed for a reason that is ours; it has been logged."))
+
+
+def _refuse_malformed(event: dict[str, Any]) -> None:
+    """Raise `MalformedBody` for a body that Python's JSON parser cannot take."""
+    if body := event.get("body"):
+        try:
+            json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
+        except json.JSONDecodeError as exc:
+            raise MalformedBody(f"The body is not valid JSON: {exc}.") from exc
+        except UnicodeDecodeError as exc:
+            raise MalformedBody("The body is not valid UTF-8.") from exc
+        except (ValueError, RecursionError) as exc:
+            raise MalformedBody("The body holds a number that is too long, or is nested too deeply.") from exc
 
 
 def _problem_response(error: OctopusError) -> Response[str]:

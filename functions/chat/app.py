@@ -12,7 +12,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -96,12 +96,29 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     """Starlette's own: no such path or method."""
     assert isinstance(error, HTTPException)
     missing = NotFound("There is no such endpoint; chat is POST /v1/chat.")
-    return JSONResponse({**problem(missing), "status": error.status_code}, error.status_code, None, CONTENT_TYPE)
+    document = {**problem(missing), "status": error.status_code}
+    return JSONResponse(document, error.status_code, error.headers, CONTENT_TYPE)
+
+
+async def _on_bug(_: Request, error: Exception) -> Response:
+    """What nobody foresaw is ours; Starlette raises it again after this, and the log has it."""
+    ours = OctopusError("The turn failed for a reason that is ours; it has been logged.")
+    return JSONResponse(problem(ours), ours.status, None, CONTENT_TYPE)
+
+
+async def _on_gone(_: Request, __: Exception) -> Response:
+    """The client went away while it was still sending."""
+    return Response(status_code=400)
 
 
 app = Starlette(
     routes=[Route("/v1/chat", chat, methods=["POST"]), Route("/healthz", healthz)],
     middleware=[Middleware(LambdaContextMiddleware)],
     lifespan=_lifespan,
-    exception_handlers={OctopusError: _on_octopus_error, HTTPException: _on_http_error},
+    exception_handlers={
+        OctopusError: _on_octopus_error,
+        HTTPException: _on_http_error,
+        ClientDisconnect: _on_gone,
+        Exception: _on_bug,
+    },
 )

@@ -52,7 +52,7 @@ create table agents (
 create unique index agents_name on agents (tenant_id, name) where deleted_at is null;
 
 -- A conversation is one session. Its log is numbered without gaps by last_seq; turn_id with its lease says which
--- turn is being answered now. summary is the running summary of the turns up to seq summary_through that pruning has
+-- turn is being answered now, and attempt_id by which attempt of it: one that has lost its lease cannot write any more. summary is the running summary of the turns up to seq summary_through that pruning has
 -- folded away.
 create table conversations (
   tenant_id        text not null,
@@ -67,6 +67,7 @@ create table conversations (
   summary_tokens   integer not null default 0,
   summary_through  integer not null default 0,
   turn_id          uuid,
+  attempt_id       uuid,
   turn_lease_until timestamptz,
   started_at       timestamptz not null default now(),
   last_message_at  timestamptz not null default now(),
@@ -92,6 +93,7 @@ create table turns (
   client_message_id text not null,
   requested_in      uuid,
   user_seq          integer not null,
+  attempt_id        uuid,
   status            text not null default 'running' check (status in ('running', 'completed', 'interrupted')),
   stop_reason       text,
   trace             jsonb,

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
 
 from octopus.conversations.ports import ConversationLog
 from octopus.conversations.types import Block, NewMessage, Role, text_block, text_of
-from octopus.errors import Conflict, DatabaseUnavailable, ModelUnavailable, OctopusError, Unavailable
+from octopus.errors import Conflict, DatabaseUnavailable, ModelUnavailable, OctopusError
 from octopus.model import ChatModel, ModelRequest, Reply, Usage
 from octopus.observer import Observer
-from octopus.text import made_storable
+from octopus.text import made_storable, made_storable_json
 from octopus.tools.builtin import CLOSE_SESSION
 from octopus.tools.loop import run_calls
 from octopus.tools.ports import ToolBox
@@ -44,6 +44,8 @@ from octopus.working.inspector import InspectorReport, report, shown
 from octopus.working.token_factor import TokenFactors
 from octopus.working.trace import StoreReport, Timings, ToolRecord, TurnTrace
 from octopus.working.types import content_tokens
+
+T = TypeVar("T")
 
 MAX_ROUNDS = 10
 OUT_OF_ROUNDS = "I was not able to complete this within the allowed number of steps."
@@ -96,6 +98,7 @@ class _Answering:
         self._usage = Usage()
         self._tools: list[ToolRecord] = []
         self._first_token_ms: float | None = None
+        self._ending = False
 
     async def events(self, task: asyncio.Task[None]) -> AsyncIterator[TurnEvent]:
         try:
@@ -108,27 +111,35 @@ class _Answering:
     async def run(self) -> None:
         """Answer, keep the answer, say how it ended."""
         holding = asyncio.create_task(self._hold(asyncio.current_task()))
+        stop_reason, failure = await self._answered()
+        self._ending = True
         try:
-            failure: OctopusError | None = None
-            stop_reason = "error"
-            try:
-                self._announce()
-                async with asyncio.timeout(self._phase.policy.max_s):
-                    stop_reason = await self._converse()
-            except asyncio.CancelledError:
-                stop_reason = "cancelled"
-            except TimeoutError:
-                failure = ModelUnavailable(f"The turn took longer than {self._phase.policy.max_s} s and was ended.")
-            except OctopusError as exc:
-                failure = exc
-            trace = await self._keep(stop_reason, completed=failure is None and stop_reason != "cancelled")
+            completed = failure is None and stop_reason != "cancelled"
+            trace = await _undisturbed(self._keep(stop_reason, completed=completed))
+            await _undisturbed(self._end_session())
             self._emit(TurnError(failure) if failure else self._end(trace))
-            await self._end_session()
         except OctopusError as exc:
             self._emit(TurnError(exc))
         finally:
             holding.cancel()
             self._events.put_nowait(None)
+
+    async def _answered(self) -> tuple[str, OctopusError | None]:
+        """Converse; the stop reason, and what went wrong. Nothing escapes: what was said has to be kept."""
+        limit = asyncio.timeout(self._phase.policy.max_s)
+        try:
+            self._announce()
+            async with limit:
+                return await self._converse(), None
+        except asyncio.CancelledError:
+            return "cancelled", None
+        except OctopusError as exc:
+            return "error", exc
+        except Exception as exc:
+            if limit.expired():
+                return "error", ModelUnavailable(f"The turn was ended after {self._phase.policy.max_s} s.")
+            self._phase.observer.turn_failed(self._turn.scope.tenant_id, self._turn.turn_id, exc)
+            return "error", OctopusError("The turn failed for a reason that is ours; it has been logged.")
 
     def _emit(self, event: TurnEvent) -> None:
         self._events.put_nowait(event)
@@ -161,15 +172,15 @@ class _Answering:
             self._emit(ContextReport(_REPORT.dump_python(account, mode="json")))
 
     async def _hold(self, turn: asyncio.Task[None] | None) -> None:
-        """Keep holding the conversation; a turn that has lost it stops."""
-        lease_s = self._phase.policy.lease_s
+        """Keep holding the conversation; a turn that has lost it stops, unless it is just ending."""
+        lease_s, me = self._phase.policy.lease_s, self._turn
         while True:
             await asyncio.sleep(lease_s / 3)
-            with suppress(DatabaseUnavailable):
+            with suppress(OctopusError):
                 held = await self._phase.log.renew_lease(
-                    self._turn.scope.tenant_id, self._turn.conversation_id, self._turn.turn_id, lease_s
+                    me.scope.tenant_id, me.conversation_id, me.turn_id, me.attempt_id, lease_s
                 )
-                if not held and turn:
+                if not held and not self._ending and turn:
                     turn.cancel()
 
     async def _converse(self) -> str:
@@ -180,7 +191,9 @@ class _Answering:
             reply = await self._ask(turn.request(memory, exchange))
             calls = [block for block in reply.content if block["type"] == "tool_use"]
             if reply.stop_reason != "tool_use" or not calls:
-                self._keep_message("assistant", reply.content, reply.stop_reason)
+                # A call that was begun when the tokens ran out is not run, and must not stay without a result.
+                said = [block for block in reply.content if block["type"] == "text"]
+                self._keep_message("assistant", said, reply.stop_reason)
                 return reply.stop_reason
             results = await self._run_tools(calls)
             self._keep_message("assistant", reply.content, reply.stop_reason)
@@ -200,15 +213,15 @@ class _Answering:
             async for text in stream:
                 self._say(text)
             reply = stream.reply()
-        if self._usage == Usage():
+        if not self._kept:
             await self._learn(reply.usage)
         self._usage += reply.usage
-        return replace(reply, content=[_storable(block) for block in reply.content if not _is_blank(block)])
+        return replace(reply, content=[made_storable_json(block) for block in reply.content if _is_kept(block)])
 
     async def _learn(self, usage: Usage) -> None:
         """Correct the model's token factor from the first call, whose input is exactly what was assembled."""
-        with suppress(DatabaseUnavailable):
-            await self._phase.factors.correct(self._turn.model, self._turn.raw_tokens, usage.total_input_tokens)
+        with suppress(OctopusError):
+            await self._phase.factors.learn(self._turn.model, self._turn.raw_tokens, usage.total_input_tokens)
 
     async def _run_tools(self, calls: list[Block]) -> list[Block]:
         for call in calls:
@@ -238,10 +251,11 @@ class _Answering:
     async def _end_session(self) -> None:
         """End the session if its agent has asked for that in this turn. If it fails the sweep will see to it."""
         if any(tool.name == CLOSE_SESSION and not tool.is_error for tool in self._tools):
-            with suppress(Unavailable):
+            with suppress(OctopusError):
                 await self._phase.end_session(self._turn.scope.tenant_id, self._turn.conversation_id)
 
     def _say(self, text: str) -> None:
+        text = made_storable(text)
         if self._first_token_ms is None:
             self._first_token_ms = self._elapsed_ms()
         self._partial += text
@@ -256,7 +270,7 @@ class _Answering:
     async def _keep(self, stop_reason: str, *, completed: bool) -> TurnTrace:
         """Write the answer and the trace. A database that is away for a moment is waited for."""
         if self._partial.strip():
-            self._keep_message("assistant", [text_block(made_storable(self._partial))], stop_reason)
+            self._keep_message("assistant", [text_block(self._partial)], stop_reason)
         trace = self._trace(stop_reason)
         for attempt in range(1, KEEP_ATTEMPTS + 1):
             try:
@@ -264,6 +278,7 @@ class _Answering:
                     self._turn.scope.tenant_id,
                     self._turn.conversation_id,
                     self._turn.turn_id,
+                    self._turn.attempt_id,
                     completed=completed,
                     stop_reason=stop_reason,
                     messages=self._kept,
@@ -316,10 +331,17 @@ class _Answering:
         return round((time.perf_counter() - self._turn.arrived) * 1000, 2)
 
 
-def _is_blank(block: Block) -> bool:
-    """The Messages API does not take back text that is only white space."""
-    return block["type"] == "text" and not block["text"].strip()
+def _is_kept(block: Block) -> bool:
+    """What the log keeps of a reply: calls, and text that is not only white space, which the API does not take back."""
+    return block["type"] == "tool_use" or (block["type"] == "text" and bool(block["text"].strip()))
 
 
-def _storable(block: Block) -> Block:
-    return text_block(made_storable(block["text"])) if block["type"] == "text" else block
+async def _undisturbed(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which goes on when the turn is cancelled: what was said is kept in any case."""
+    task = asyncio.create_task(work)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise

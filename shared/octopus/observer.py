@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
+from uuid import UUID
 
 from octopus.working.trace import StoreReport, TurnTrace
 
@@ -17,6 +18,10 @@ class Observer(Protocol):
 
     def store_degraded(self, report: StoreReport, error: BaseException) -> None:
         """A memory failed or was late."""
+        ...
+
+    def turn_failed(self, tenant_id: str, turn_id: UUID, error: BaseException) -> None:
+        """A turn met an error that nobody foresaw; what was said is kept all the same."""
         ...
 
     def turn_ended(self, tenant_id: str, trace: TurnTrace) -> None:

@@ -43,6 +43,8 @@ from octopus.working.types import Tokens, content_tokens
 
 MESSAGE_ID_MAX_CHARS = 200
 RETRY_AFTER_S = 2
+FOLDING_S = 20.0  # the turn waits for its summarizer before the first token
+COUNTING_S = 2.0
 NEAR_LIMIT = 0.9  # of the budget; beyond it the provider is asked for its own count
 
 
@@ -101,6 +103,7 @@ class TurnRunner:
             prepared = PreparedTurn(
                 scope=scope,
                 turn_id=context.earlier.turn_id if context.earlier else uuid4(),
+                attempt_id=uuid4(),
                 conversation_id=conversation.conversation_id if conversation else uuid4(),
                 continued_from=request.conversation_id if conversation is None else None,
                 model=model,
@@ -159,7 +162,9 @@ class TurnRunner:
     def _found(context: TurnContext, request: TurnRequest) -> Agent:
         if context.agent is None:
             raise NotFound(f"There is no agent {request.agent_id}.")
-        if context.conversation is None and (request.conversation_id or context.earlier):
+        if context.earlier and context.conversation is None:
+            raise _used_already(request)
+        if context.conversation is None and request.conversation_id:
             raise NotFound(f"You have no conversation {request.conversation_id} with agent {request.agent_id}.")
         return context.agent
 
@@ -174,14 +179,12 @@ class TurnRunner:
         assert earlier
         assert conversation
         messages = await self._log.turn_messages(scope.tenant_id, earlier.turn_id)
-        if text_of(messages[0].content) != request.message:
-            raise Conflict(
-                f"message_id: '{request.message_id}' was used for another message; use a new one for each message.",
-                field="message_id",
-            )
-        is_newest = messages[-1].seq == conversation.last_seq
-        if earlier.status != "completed" and is_newest and conversation.status == "active":
-            return None
+        if not messages or text_of(messages[0].content) != request.message:
+            raise _used_already(request)
+        if earlier.status != "completed" and messages[-1].seq == conversation.last_seq:
+            if conversation.status == "active":
+                return None
+            raise Conflict("The conversation ended before this message was answered; send it with a new message_id.")
         answers = [message for message in messages if message.role == "assistant"]
         return _replayed(
             earlier,
@@ -191,7 +194,7 @@ class TurnRunner:
 
     async def _assemble(self, turn: PreparedTurn, conversation: Conversation | None) -> PreparedTurn:
         """Working memory, folded where the strategy says so, and counted by the provider where it is tight."""
-        if conversation and turn.given.agent.memory_config.pruning_strategy == "summarize":
+        if conversation and turn.given.turns and turn.given.agent.memory_config.pruning_strategy == "summarize":
             turn = await self._folded(turn, conversation)
         budget = turn.memory.budget
         if budget.used >= NEAR_LIMIT * budget.available:
@@ -202,15 +205,17 @@ class TurnRunner:
         return replace(turn, memory=assemble(turn.given, turn.tokens, self._policy.cache_minimum_tokens))
 
     async def _folded(self, turn: PreparedTurn, conversation: Conversation) -> PreparedTurn:
-        """Fold what was pruned into the running summary; if that fails the turn goes on without it, as with `fifo`."""
-        summary = turn.given.summary
-        through = (turn.memory.pruning.first_seq or conversation.last_seq + 1) - 1
+        """Fold what was pruned into the running summary; if that fails or is slow the turn goes on as with `fifo`."""
+        summary, first_seq = turn.given.summary, turn.memory.pruning.first_seq
+        through = first_seq - 1 if first_seq else turn.given.turns[-1].messages[-1].seq
         if through <= (summary.through if summary else 0):
             return turn
-        extended = await self._folding.fold(
-            turn.scope.tenant_id, conversation.conversation_id, summary, through, turn.tokens
-        )
-        if extended is None:
+        try:
+            async with asyncio.timeout(FOLDING_S):
+                extended = await self._folding.fold(
+                    turn.scope.tenant_id, conversation.conversation_id, summary, through, turn.tokens
+                )
+        except (TimeoutError, OctopusError):
             pruning = replace(turn.memory.pruning, summary_failed=True)
             return replace(turn, memory=replace(turn.memory, pruning=pruning))
         return self._with_memory(replace(turn, given=turn.given.after(extended)))
@@ -218,13 +223,14 @@ class TurnRunner:
     async def _counted(self, turn: PreparedTurn) -> PreparedTurn:
         """Near the limit an estimate is not enough: ask the provider, and prune again if it counts more than we did."""
         try:
-            exact = await self._model.count_tokens(turn.request(turn.memory))
-        except OctopusError:
+            async with asyncio.timeout(COUNTING_S):
+                exact = await self._model.count_tokens(turn.request(turn.memory))
+                await self._factors.learn(turn.model, turn.raw_tokens, exact)
+        except (TimeoutError, OctopusError):
             return turn
         if exact <= turn.memory.budget.used:
             return turn
-        await self._factors.correct(turn.model, turn.raw_tokens, exact)
-        return self._with_memory(replace(turn, tokens=await self._factors.tokens(turn.model)))
+        return self._with_memory(replace(turn, tokens=replace(turn.tokens, factor=exact / turn.raw_tokens)))
 
     async def _make_durable(
         self, turn: PreparedTurn, request: TurnRequest, context: TurnContext, conversation: Conversation | None
@@ -232,11 +238,11 @@ class TurnRunner:
         """Write the user's message and hold the conversation, or raise `TurnInProgress`."""
         assert request.message_id
         tenant_id, lease_s = turn.scope.tenant_id, self._policy.lease_s
-        new = NewTurn(turn.turn_id, request.message_id, request.conversation_id, lease_s)
+        new = NewTurn(turn.turn_id, request.message_id, request.conversation_id, lease_s, turn.attempt_id)
         content = [text_block(request.message)]
         message = NewMessage(uuid4(), "user", content, content_tokens(turn.tokens.raw, content))
         if context.earlier:
-            held = await self._log.reclaim_turn(tenant_id, context.earlier, lease_s)
+            held = await self._log.reclaim_turn(tenant_id, context.earlier, turn.attempt_id, lease_s)
         elif conversation is None:
             held = await self._log.open_conversation(
                 tenant_id, turn.scope.user_id, turn.scope.agent_id, turn.conversation_id, new, message
@@ -247,6 +253,13 @@ class TurnRunner:
             )
         if not held:
             raise TurnInProgress(retry_after=RETRY_AFTER_S)
+
+
+def _used_already(request: TurnRequest) -> Conflict:
+    return Conflict(
+        f"message_id: '{request.message_id}' was used for another message; use a new one for each message.",
+        field="message_id",
+    )
 
 
 def _still_open(context: TurnContext) -> Conversation | None:

@@ -46,6 +46,7 @@ class PreparedTurn:
 
     scope: Scope
     turn_id: UUID
+    attempt_id: UUID
     conversation_id: UUID
     continued_from: UUID | None
     model: str

@@ -145,7 +145,7 @@ class House:
 
     async def finish(self, conversation: UUID, turn: NewTurn, *messages: NewMessage) -> None:
         kept: dict[str, Any] = {"completed": True, "stop_reason": "end_turn", "messages": messages, "trace": {}}
-        assert await self.log.finish_turn("acme", conversation, turn.turn_id, **kept)
+        assert await self.log.finish_turn("acme", conversation, turn.turn_id, turn.attempt_id, **kept)
 
     async def library_of(self) -> list[Procedure]:
         return (await self.library.page(ROOT, Filter())).items

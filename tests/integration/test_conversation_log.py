@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -32,9 +33,7 @@ def turn(key: str, requested_in: UUID | None = None) -> NewTurn:
 async def load(
     log: PostgresConversationLog, scope: Scope, conversation: UUID | None, key: str, tokens: int = 10_000
 ) -> TurnContext:
-    return await log.load_turn_context(
-        scope.tenant_id, scope.user_id, scope.agent_id, conversation, key, tokens
-    )
+    return await log.load_turn_context(scope.tenant_id, scope.user_id, scope.agent_id, conversation, key, tokens)
 
 
 async def begin(log: PostgresConversationLog, scope: Scope, first: NewTurn) -> UUID:
@@ -43,11 +42,12 @@ async def begin(log: PostgresConversationLog, scope: Scope, first: NewTurn) -> U
     return conversation
 
 
-async def finish(log: PostgresConversationLog, scope: Scope, conversation: UUID, turn_id: UUID) -> bool:
+async def finish(log: PostgresConversationLog, scope: Scope, conversation: UUID, attempt: NewTurn) -> bool:
     return await log.finish_turn(
         scope.tenant_id,
         conversation,
-        turn_id,
+        attempt.turn_id,
+        attempt.attempt_id,
         completed=True,
         stop_reason="end_turn",
         messages=[assistant_says("hi")],
@@ -62,7 +62,7 @@ def _who(scope: Scope) -> tuple[str, str, UUID]:
 async def test_a_finished_turn_is_found_by_its_message_id(log: PostgresConversationLog, scope: Scope) -> None:
     first = turn("m1")
     conversation = await begin(log, scope, first)
-    assert await finish(log, scope, conversation, first.turn_id)
+    assert await finish(log, scope, conversation, first)
 
     context = await load(log, scope, None, "m1")
 
@@ -74,9 +74,7 @@ async def test_a_finished_turn_is_found_by_its_message_id(log: PostgresConversat
     assert context.conversation.last_seq == 2
 
 
-async def test_the_same_first_message_opens_one_conversation(
-    log: PostgresConversationLog, scope: Scope
-) -> None:
+async def test_the_same_first_message_opens_one_conversation(log: PostgresConversationLog, scope: Scope) -> None:
     await begin(log, scope, turn("m1"))
     assert not await log.open_conversation(*_who(scope), uuid4(), turn("m1"), user_says("hello"))
 
@@ -88,7 +86,7 @@ async def test_a_held_conversation_cannot_be_claimed(log: PostgresConversationLo
 
     assert not await log.claim_turn(scope.tenant_id, conversation, 1, second, user_says("again"))
 
-    await finish(log, scope, conversation, first.turn_id)
+    await finish(log, scope, conversation, first)
     assert not await log.claim_turn(scope.tenant_id, conversation, 1, second, user_says("stale"))
     assert await log.claim_turn(scope.tenant_id, conversation, 2, second, user_says("again"))
 
@@ -98,12 +96,10 @@ async def test_a_turn_that_lost_its_conversation_writes_nothing(
 ) -> None:
     first = NewTurn(uuid4(), "m1", None, lease_s=0)
     conversation = await begin(log, scope, first)
-    assert await log.claim_turn(
-        scope.tenant_id, conversation, 1, turn("m2", conversation), user_says("mine now")
-    )
+    assert await log.claim_turn(scope.tenant_id, conversation, 1, turn("m2", conversation), user_says("mine now"))
 
-    assert not await finish(log, scope, conversation, first.turn_id)
-    assert not await log.renew_lease(scope.tenant_id, conversation, first.turn_id, 30)
+    assert not await finish(log, scope, conversation, first)
+    assert not await log.renew_lease(scope.tenant_id, conversation, first.turn_id, first.attempt_id, 30)
     context = await load(log, scope, conversation, "other")
     assert [m.role for m in context.history] == ["user", "user"]
 
@@ -117,6 +113,7 @@ async def test_an_interrupted_turn_runs_again_without_its_half_answer(
         scope.tenant_id,
         conversation,
         first.turn_id,
+        first.attempt_id,
         completed=False,
         stop_reason="error",
         messages=[assistant_says("half an ans")],
@@ -126,8 +123,12 @@ async def test_an_interrupted_turn_runs_again_without_its_half_answer(
     assert context.earlier is not None
     assert context.earlier.status == "interrupted"
 
-    assert await log.reclaim_turn(scope.tenant_id, context.earlier, 30)
-    assert await finish(log, scope, conversation, first.turn_id)
+    again = replace(first, attempt_id=uuid4())
+    assert await log.reclaim_turn(scope.tenant_id, context.earlier, again.attempt_id, 30)
+    assert not await finish(log, scope, conversation, first)  # the first attempt is dead, whatever it believes
+    assert not await log.renew_lease(scope.tenant_id, conversation, first.turn_id, first.attempt_id, 30)
+    assert await finish(log, scope, conversation, again)
+    assert await finish(log, scope, conversation, again)  # a commit whose answer was lost is written again
 
     messages = await log.turn_messages(scope.tenant_id, first.turn_id)
     assert [(m.seq, m.role, m.content[0]["text"]) for m in messages] == [
@@ -136,16 +137,25 @@ async def test_an_interrupted_turn_runs_again_without_its_half_answer(
     ]
 
 
-async def test_history_is_read_only_as_far_as_the_budget_reaches(
-    log: PostgresConversationLog, scope: Scope
-) -> None:
+async def test_a_turn_that_was_completed_meanwhile_is_not_run_again(log: PostgresConversationLog, scope: Scope) -> None:
+    first = turn("m1")
+    conversation = await begin(log, scope, first)
+    running = (await load(log, scope, None, "m1")).earlier
+    assert running is not None
+    await finish(log, scope, conversation, first)
+
+    assert not await log.reclaim_turn(scope.tenant_id, running, uuid4(), 30)
+    assert len(await log.turn_messages(scope.tenant_id, first.turn_id)) == 2
+
+
+async def test_history_is_read_only_as_far_as_the_budget_reaches(log: PostgresConversationLog, scope: Scope) -> None:
     first = turn("m0")
     conversation = await begin(log, scope, first)
-    await finish(log, scope, conversation, first.turn_id)
+    await finish(log, scope, conversation, first)
     for n in range(1, 6):
         following = turn(f"m{n}", conversation)
         await log.claim_turn(scope.tenant_id, conversation, 2 * n, following, user_says(f"message {n}"))
-        await finish(log, scope, conversation, following.turn_id)
+        await finish(log, scope, conversation, following)
 
     context = await load(log, scope, conversation, "next", tokens=35)
 

@@ -73,7 +73,7 @@ class House:
         items = [_item(it) for it in followed] + ([_item(missed, "below_min_score")] if missed else [])
         trace = {"sections": _SECTIONS.dump_python([Section("procedure", 9, items)], mode="json")}
         kept: dict[str, Any] = {"completed": completed, "stop_reason": "x", "messages": [], "trace": trace}
-        assert await self.log.finish_turn("acme", conversation or new, turn.turn_id, **kept)
+        assert await self.log.finish_turn("acme", conversation or new, turn.turn_id, turn.attempt_id, **kept)
         return conversation or new
 
     async def used(self, it: Procedure) -> ProcedureStatistics | None:

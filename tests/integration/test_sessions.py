@@ -128,7 +128,14 @@ async def test_a_turn_that_overran_its_lease_cannot_write_into_the_ended_session
 
     answer = [NewMessage(uuid4(), "assistant", [text_block("too late")], 5)]
     assert not await log.finish_turn(
-        "acme", conversation, turn.turn_id, completed=True, stop_reason="end_turn", messages=answer, trace={}
+        "acme",
+        conversation,
+        turn.turn_id,
+        turn.attempt_id,
+        completed=True,
+        stop_reason="end_turn",
+        messages=answer,
+        trace={},
     )
     assert (await sessions.get(ADA, conversation)).last_seq == ended.last_seq == 5
 
@@ -145,7 +152,14 @@ async def test_the_agent_ends_the_session_with_its_turn(
     assert await sessions.end_if_requested("acme", conversation) is None  # the turn still holds it
     answer = [NewMessage(uuid4(), "assistant", [text_block("goodbye")], 5)]
     await log.finish_turn(
-        "acme", conversation, turn.turn_id, completed=True, stop_reason="end_turn", messages=answer, trace={}
+        "acme",
+        conversation,
+        turn.turn_id,
+        turn.attempt_id,
+        completed=True,
+        stop_reason="end_turn",
+        messages=answer,
+        trace={},
     )
     ended = await sessions.end_if_requested("acme", conversation)
 
@@ -202,7 +216,7 @@ async def test_a_session_abandoned_after_a_failed_turn_ended_by_error(
     conversation = await hold_session(log, scope, TALK)
     turn = await take_turn(log, scope, conversation, 4)
     await log.finish_turn(
-        "acme", conversation, turn.turn_id, completed=False, stop_reason="error", messages=[], trace={}
+        "acme", conversation, turn.turn_id, turn.attempt_id, completed=False, stop_reason="error", messages=[], trace={}
     )
     let_pass(owner, 31)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import UUID
 
@@ -88,8 +89,34 @@ async def test_a_summarizer_that_fails_leaves_plain_pruning(house: House) -> Non
     assert (await summary_of(house, conversation_id))["summary"] is None
 
 
+async def test_a_retry_folds_neither_its_own_message_nor_its_half_answer(house: House) -> None:
+    house.model.structured_replies = [ExtendedSummary(summary=f"SUMMARY {n}") for n in range(1, 20)]
+    conversation_id = await talk(house, 6)
+    house.model.script = [Say("HALF", error=ModelUnavailable()), Say("WHOLE"), Say("fine")]
+    await house.take(f"{LONG} retried.", conversation_id=conversation_id, message_id="m")
+    await house.take(f"{LONG} retried.", conversation_id=conversation_id, message_id="m")
+    await house.take("And now?", conversation_id=conversation_id)
+
+    folded = "".join(fold["messages"][0]["content"] for fold in house.model.structured_requests)
+    assert "HALF" not in folded
+    last = shown(house.model.requests[-1])
+    assert "retried." in last + folded
+    assert "WHOLE" in last + folded
+
+
+async def test_a_slow_summarizer_is_not_waited_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octopus.turn.FOLDING_S", 0.05)
+
+    async def forever(**_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(house.model, "structured", forever)
+    await talk(house, 10)
+    assert house.observer.traces[-1].pruning.summary_failed
+
+
 async def test_near_the_limit_the_provider_counts(house: House, database: Database) -> None:
-    """It counts double what we do: the prompt shrinks to what really fits, and the factor is kept for all."""
+    """It counts double what we do: the prompt shrinks to what really fits."""
     house.model.structured_replies = [ExtendedSummary(summary="S")] * 50
     counted: list[int] = []
 
@@ -101,20 +128,23 @@ async def test_near_the_limit_the_provider_counts(house: House, database: Databa
     house.model.script = [Say("ok", usage=Usage(0, 1))]  # a provider that reports no usage
     await talk(house, 12)
 
-    since = house.model.requests[counted[0] :]
-    assert 2 <= len(since) < 12
-    assert all(2 * count_tokens(shown(request)) <= 1_300 for request in since)
-    assert await PostgresFactorStore(database).get_factor("test-model") or 0 > 1.5
+    exact = [house.model.requests[n] for n in counted]
+    assert 2 <= len(exact) < 12
+    assert all(2 * count_tokens(shown(request)) <= 1_300 for request in exact)
+    assert await PostgresFactorStore(database).get_factor("test-model") is None  # short prompts teach nothing
 
 
 async def test_usage_corrects_the_factor_of_every_environment(house: House, database: Database) -> None:
-    house.model = ScriptedModel(Say("ok", usage=Usage(150, 1, cache_read_tokens=20, cache_write_tokens=30)))
+    usage = Usage(4_000, 1, cache_read_tokens=1_000, cache_write_tokens=3_000)
+    house.agent = await PostgresAgentStore(database).create_agent("acme", "roomy", "", LONG * 40, None, {})
+    house.model = ScriptedModel(Say("ok", usage=usage))
     await house.take("hi")
     trace = house.observer.traces[0]
-    observed = 200 / round(trace.budget.used / trace.token_factor)
+    observed = 8_000 / round(trace.budget.used / trace.token_factor)
+    assert 1.25 < observed < 3.0
 
     elsewhere = TokenFactors(PostgresFactorStore(database), count_tokens, 1.25)
-    assert (await elsewhere.tokens("test-model")).factor == pytest.approx(min(3.0, observed))
+    assert (await elsewhere.tokens("test-model")).factor == pytest.approx(observed)
     assert (await elsewhere.tokens("another-model")).factor == 1.25
 
 

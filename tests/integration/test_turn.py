@@ -117,6 +117,13 @@ async def test_the_same_message_id_sent_twice_at_once_gives_one_turn(house: Hous
     assert [row["n"] for row in await house.database.all("acme", "select count(*) as n from turns")] == [1]
 
 
+async def test_a_message_id_belongs_to_one_agent(house: House) -> None:
+    await house.take("hi", message_id="m1")
+    house.agent = await PostgresAgentStore(house.database).create_agent("acme", "other", "", "p", None, {})
+    with pytest.raises(Conflict, match="another message"):
+        await house.begin("hi", message_id="m1")
+
+
 async def test_a_message_id_belongs_to_one_message(house: House) -> None:
     await house.take("hi", message_id="m1")
     with pytest.raises(Conflict, match="another message"):
@@ -219,6 +226,56 @@ async def test_cancelling_during_a_tool_leaves_no_orphan_call(house: House) -> N
     messages = await house.messages(start.conversation_id)
     assert said(messages) == [("user", "use it"), ("assistant", "Looking.")]
     assert all(block["type"] == "text" for message in messages for block in message.content)
+
+
+async def test_a_call_that_was_cut_off_is_not_kept(house: House) -> None:
+    house.model = ScriptedModel(Say("Let me", calls=[("c1", "echo", {})], stop_reason="max_tokens"), Say("ok"))
+    first = await house.take("use it")
+    await house.take("go on", conversation_id=start_of(first).conversation_id)
+
+    assert said(await house.messages(start_of(first).conversation_id))[:2] == [
+        ("user", "use it"),
+        ("assistant", "Let me"),
+    ]
+    sent = [block["type"] for message in house.model.requests[1].messages for block in message["content"]]
+    assert sent == ["text"] * 3
+
+
+@pytest.mark.parametrize("odd", ["a\x00b", "\ud800", float("nan"), float("inf"), {"k\x00": ["\x00"]}])
+async def test_odd_arguments_cost_neither_the_answer_nor_the_turn(house: House, odd: Any) -> None:
+    house.model = ScriptedModel(Say(calls=[("c1", "echo", {"what": odd})]), Say("Done \ud800."))
+    events = await house.take("use it")
+
+    assert events[-1].name == "turn_end"
+    messages = await house.messages(start_of(events).conversation_id)
+    assert text_of(messages[-1].content) == "Done ?."
+
+
+async def test_an_error_that_nobody_foresaw_keeps_what_was_said(house: House) -> None:
+    bug = ZeroDivisionError("secret words")
+    house.model = ScriptedModel(Say("half", error=bug))  # type: ignore[arg-type]
+    events = await house.take("hi")
+
+    assert events[-1].name == "error"
+    assert "secret" not in str(events[-1].data())
+    assert house.observer.failed == [bug]
+    assert said(await house.messages(start_of(events).conversation_id)) == [("user", "hi"), ("assistant", "half")]
+
+
+async def test_a_second_cancellation_does_not_cost_the_partial_answer(house: House) -> None:
+    house.model = ScriptedModel(Say("half", gate=asyncio.Event()))
+    stream = await house.begin("hi")
+    start = await anext(stream)
+    assert isinstance(start, TurnStart)
+    while not isinstance(await anext(stream), Token):
+        pass
+    (task,) = [t for t in asyncio.all_tasks() if "_Answering.run" in repr(t)]
+    task.cancel()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    await until(lambda: len(house.observer.traces) == 1)
+    assert said(await house.messages(start.conversation_id)) == [("user", "hi"), ("assistant", "half")]
 
 
 async def test_a_model_that_never_stops_calling_is_stopped(house: House) -> None:

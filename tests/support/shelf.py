@@ -106,11 +106,13 @@ class Shelf:
         assert found
         return found
 
-    async def recall(self, text: str, *, min_score: float = 0.5, scope: Scope | None = None) -> Knowledge:
+    async def recall(
+        self, text: str, *, min_score: float = 0.5, scope: Scope | None = None, config: MemoryConfig | None = None
+    ) -> Knowledge:
         async def vector() -> Vector:
             return (await self.embedder.embed([text]))[0]
 
-        config = MemoryConfig(semantic_min_score=min_score, semantic_top_k=1)
+        config = config or MemoryConfig(semantic_min_score=min_score, semantic_top_k=1)
         recall = KnowledgeRecall(self.search, self.embedder.calibration)
         return await recall.recall(scope or Scope(TENANT, "ada", self.agent_id), Query(text, vector()), config)
 

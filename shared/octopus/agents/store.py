@@ -86,7 +86,8 @@ def agent_from(row: Row) -> Agent:
         description=row["description"],
         system_prompt=row["system_prompt"],
         model=row["model"],
-        memory_config=MemoryConfig(**row["memory_config"]),
+        # A newer release may have written settings that this one does not know: they are kept, and not used.
+        memory_config=MemoryConfig.model_validate(row["memory_config"], extra="ignore"),
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

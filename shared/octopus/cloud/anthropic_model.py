@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from octopus.cloud.telemetry import logger
 from octopus.conversations.types import Block
 from octopus.errors import ModelRefused, ModelReplyInvalid, ModelUnavailable
 from octopus.model import ModelRequest, Reply, Usage
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
+    from anthropic import APIStatusError, AsyncAnthropic
     from anthropic.lib.streaming import AsyncMessageStream
     from anthropic.types import Message
 
 T = TypeVar("T", bound=BaseModel)
 ClientFactory = Callable[[], Awaitable["AsyncAnthropic"]]
 _PASSING = {408, 409, 425, 429}  # and every 5xx
+_LASTING_TYPES = {"invalid_request_error", "authentication_error", "permission_error", "not_found_error"}
 
 
 class AnthropicModel:
@@ -34,7 +36,7 @@ class AnthropicModel:
         self._client: AsyncAnthropic | None = None
         self._making = asyncio.Lock()
 
-    async def warm_up(self) -> AsyncAnthropic:
+    async def _ready_client(self) -> AsyncAnthropic:
         """Import the SDK and make the client, once."""
         async with self._making:
             if self._client is None:
@@ -44,7 +46,7 @@ class AnthropicModel:
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncIterator[_AnthropicStream]:
-        client = await self.warm_up()
+        client = await self._ready_client()
         with _provider_errors():
             async with client.messages.stream(
                 **_arguments(request), model=request.model, max_tokens=request.max_tokens
@@ -60,7 +62,7 @@ class AnthropicModel:
         schema: type[T],
         max_tokens: int,
     ) -> T:
-        client = await self.warm_up()
+        client = await self._ready_client()
         tool: Any = {
             "name": schema.__name__,
             "description": (schema.__doc__ or schema.__name__).strip(),
@@ -85,7 +87,7 @@ class AnthropicModel:
             ) from exc
 
     async def count_tokens(self, request: ModelRequest) -> int:
-        client = await self.warm_up()
+        client = await self._ready_client()
         with _provider_errors():
             counted = await client.messages.count_tokens(**_arguments(request), model=request.model)
         return counted.input_tokens
@@ -99,10 +101,14 @@ class _AnthropicStream:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         with _provider_errors():
-            async for text in self._stream.text_stream:
-                yield text
-            if self._stream.current_message_snapshot.stop_reason is None:
-                raise ModelUnavailable("The model's answer broke off; retry.")
+            try:
+                async for text in self._stream.text_stream:
+                    yield text
+                complete = self._stream.current_message_snapshot.stop_reason is not None
+            except (ValueError, AssertionError) as exc:  # what was sent is no stream of the Messages API
+                raise _broken_off(exc) from exc
+        if not complete:
+            raise ModelUnavailable("The model's answer broke off; retry.")
 
     def reply(self) -> Reply:
         message = self._stream.current_message_snapshot
@@ -135,24 +141,46 @@ def _usage(message: Message) -> Usage:
 
 @contextmanager
 def _provider_errors() -> Iterator[None]:
-    """Turn the SDK's errors into ours: retrying helps or it does not."""
+    """Turn the SDK's errors into ours. The provider's own words go nowhere: they may quote prompt or account."""
     import anthropic
     import httpx2
 
     try:
         yield
     except anthropic.APIStatusError as exc:
-        if exc.status_code in _PASSING or exc.status_code >= 500:
-            raise ModelUnavailable(
-                f"The model provider answered {exc.status_code}; retry.", retry_after=_retry_after(exc)
-            ) from exc
-        if exc.status_code in (401, 403):
-            raise ModelRefused("The model provider refuses the API key; check the model secret.") from exc
-        raise ModelRefused(f"The model provider refused the request ({exc.status_code}): {exc.message}") from exc
-    except (anthropic.APIConnectionError, httpx2.HTTPError) as exc:
-        raise ModelUnavailable("The connection to the model provider broke; retry.", retry_after=1) from exc
+        raise _from_status(exc) from None
+    except (anthropic.APIConnectionError, anthropic.APIResponseValidationError, httpx2.HTTPError) as exc:
+        raise _broken_off(exc) from exc
+    except anthropic.AnthropicError as exc:
+        raise ModelRefused(f"The model provider cannot do this ({type(exc).__name__}).") from exc
 
 
-def _retry_after(error: Any) -> int:
+def _from_status(error: APIStatusError) -> ModelUnavailable | ModelRefused:
+    """An error that the provider reports, by status or, within a stream that began well, by type."""
+    kind = _error_type(error.body)
+    status = error.status_code
+    passing = kind not in _LASTING_TYPES if status < 400 else status in _PASSING or status >= 500
+    logger.warning("model provider error", extra={"status": status, "type": kind, "request_id": error.request_id})
+    if passing:
+        return ModelUnavailable(
+            f"The model provider answered {kind or status}; retry.", retry_after=_retry_after(error)
+        )
+    if status in (401, 403):
+        return ModelRefused("The model provider refuses the API key; check the model secret.")
+    return ModelRefused(f"The model provider refused the request ({kind or status}); its log line has the request id.")
+
+
+def _error_type(body: object) -> str | None:
+    """``error.type`` of the provider's error document."""
+    error = body.get("error") if isinstance(body, dict) else None
+    kind = error.get("type") if isinstance(error, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def _broken_off(_: Exception) -> ModelUnavailable:
+    return ModelUnavailable("The connection to the model provider broke; retry.", retry_after=1)
+
+
+def _retry_after(error: APIStatusError) -> int:
     seconds = error.response.headers.get("retry-after", "")
     return int(seconds) if seconds.isdigit() else 2

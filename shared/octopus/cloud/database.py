@@ -16,16 +16,19 @@ from typing import Any, LiteralString
 import psycopg
 from pgvector.psycopg import register_vector_async
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
-from octopus.errors import Conflict, DatabaseUnavailable
+from octopus.errors import Conflict, DatabaseUnavailable, OctopusError
 
 PLATFORM = ""  # tables of the platform have no tenant; under this name no tenant's row is visible
 TRUSTED_S = 2.0
 Row = dict[str, Any]
 Params = Mapping[str, Any]
 
-_SET_TENANT: LiteralString = "select set_config('octopus.tenant_id', %s, true)"
+STATEMENT_TIMEOUT = "60s"  # nothing that the application does takes longer; the read phase has its own deadline
+DEAD_PEER = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+
+_BEGIN: LiteralString = "select set_config('octopus.tenant_id', %s, true), set_config('statement_timeout', %s, true)"
 
 
 class Transaction:
@@ -104,6 +107,7 @@ class Database:
                 "autocommit": True,
                 "row_factory": dict_row,
                 "connect_timeout": max(2, round(connect_timeout_s)),
+                **DEAD_PEER,
             },
             configure=register_vector_async,
             check=_check_if_rested,
@@ -133,7 +137,8 @@ class Database:
         """One transaction that sees and writes this tenant's rows only.
 
         Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key, a missing
-        row or a concurrent transaction stands in the way; in both cases nothing was written.
+        row or a concurrent transaction stands in the way, `OctopusError` for anything else that the database refuses;
+        in each case nothing was written.
         """
         await self._ensure_open()
         try:
@@ -142,7 +147,7 @@ class Database:
                 connection.pipeline() as pipeline,
                 connection.transaction(),
             ):
-                await connection.execute(_SET_TENANT, (tenant_id,))
+                await connection.execute(_BEGIN, (tenant_id, STATEMENT_TIMEOUT))
                 yield Transaction(connection, pipeline)
         except (psycopg.errors.UniqueViolation, psycopg.errors.SerializationFailure) as exc:
             raise Conflict("The same thing was written at the same time; read it again and retry.") from exc
@@ -150,8 +155,12 @@ class Database:
             raise Conflict("What this belongs to has been deleted at the same time; read it again.") from exc
         except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as exc:
             raise DatabaseUnavailable("The rows are locked by another transaction; retry.", retry_after=1) from exc
-        except (psycopg.OperationalError, PoolTimeout) as exc:
+        except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as exc:  # the latter: a failover
             raise DatabaseUnavailable("The database does not answer; retry.", retry_after=2) from exc
+        except psycopg.DatabaseError as exc:
+            # Whatever else it is, it is ours. The driver's own words may quote what was being written: they stop here.
+            what = " ".join(filter(None, (type(exc).__name__, exc.sqlstate, exc.diag.constraint_name)))
+            raise OctopusError(f"The database refused a statement: {what}.") from None
 
     async def all(self, tenant_id: str, query: LiteralString, params: Params | None = None) -> list[Row]:
         """Every row, in a transaction of its own."""

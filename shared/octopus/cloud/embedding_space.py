@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from octopus.cloud.database import Database
+from octopus.cloud.database import PLATFORM, Database
 from octopus.cloud.queries import load_queries
 from octopus.embedding import Embedder
 from octopus.errors import EmbeddingSpaceMismatch
 
 _SQL = load_queries(__package__, "embedding_space.sql")
-_NO_TENANT = ""  # spaces are the platform's, not a tenant's
 
 
 class EmbeddingSpace:
@@ -23,14 +22,14 @@ class EmbeddingSpace:
         """The current space, begun by the first caller. Raises `EmbeddingSpaceMismatch` for another model's."""
         if self._space_id is None:
             params = {"model": self._embedder.model, "dimensions": self._embedder.dimensions}
-            async with self._database.transaction(_NO_TENANT) as tx:
+            async with self._database.transaction(PLATFORM) as tx:
                 await tx.run(_SQL["begin_space"], params)
                 space = await tx.one(_SQL["current_space"])
             assert space is not None  # begun above, unless there was one
             if (space["model"], space["dimensions"]) != (self._embedder.model, self._embedder.dimensions):
                 raise EmbeddingSpaceMismatch(
-                    f"Stored vectors are {space['model']} ({space['dimensions']} dimensions); the configured embedder is "
-                    f"{self._embedder.model} ({self._embedder.dimensions}). Configure the former, or start with an empty database."
+                    f"Stored vectors are of {space['model']} ({space['dimensions']} dimensions), the embedder is "
+                    f"{self._embedder.model} ({self._embedder.dimensions}): configure the former, or start empty."
                 )
             self._space_id = space["space_id"]
         return self._space_id

@@ -10,6 +10,7 @@ import jwt
 
 from octopus.errors import Unauthenticated, Unavailable
 from octopus.identity import Principal, Role
+from octopus.text import storable
 
 _ALGORITHMS = ["RS256", "ES256"]
 _LEEWAY_S = 30  # of clock difference between the issuer and us
@@ -36,13 +37,15 @@ class JwtVerifier:
             raise Unauthenticated()
         try:
             claims = await asyncio.to_thread(self._claims, token.strip())
-        except jwt.PyJWKClientConnectionError as exc:
+        except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError) as exc:
             raise Unavailable("The token issuer's keys cannot be fetched; retry.", retry_after=2) from exc
         except jwt.ExpiredSignatureError as exc:
             raise Unauthenticated("The token has expired; get a new one.") from exc
-        except (jwt.InvalidTokenError, jwt.PyJWKClientError) as exc:
+        except (jwt.PyJWTError, ValueError) as exc:
             raise Unauthenticated("The token does not verify: " + _reason(exc)) from exc
-        return self._principal(claims)
+        return Principal(
+            _name(claims, self._tenant_claim), _name(claims, "sub"), _roles(claims.get(self._groups_claim))
+        )
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         key = self._keys.get_signing_key_from_jwt(token)
@@ -56,21 +59,27 @@ class JwtVerifier:
             options={"require": ["exp", "iss", "aud", "sub"]},
         )
 
-    def _principal(self, claims: Mapping[str, Any]) -> Principal:
-        tenant, user = claims.get(self._tenant_claim), claims["sub"]
-        if not isinstance(tenant, str) or not tenant:
-            raise Unauthenticated(f"The token has no claim '{self._tenant_claim}' that names the tenant.")
-        if not isinstance(user, str) or not user:
-            raise Unauthenticated("The token's claim 'sub' is empty.")
-        groups = claims.get(self._groups_claim) or []
-        if isinstance(groups, str):
-            groups = groups.split()
-        return Principal(tenant, user, frozenset(role for role in Role if role.value in groups))
+
+def _name(claims: Mapping[str, Any], claim: str) -> str:
+    """A claim that names somebody: text that can be stored, and not blank."""
+    value = claims.get(claim)
+    if not isinstance(value, str) or not value.strip():
+        raise Unauthenticated(f"The token has no claim '{claim}', which is needed.")
+    try:
+        return storable(value)
+    except ValueError as exc:
+        raise Unauthenticated(f"The token's claim '{claim}' {exc}.") from exc
 
 
-def _reason(error: jwt.PyJWTError) -> str:
+def _roles(groups: object) -> frozenset[Role]:
+    """Roles of a list of groups, or of one text with groups between blanks; anything else gives none."""
+    names = groups.split() if isinstance(groups, str) else groups if isinstance(groups, list) else []
+    return frozenset(role for role in Role if role.value in names)
+
+
+def _reason(error: Exception) -> str:
     """PyJWT's own words name the check that failed and carry nothing of the token's content."""
-    reasons = {
+    reasons: dict[type[Exception], str] = {
         jwt.InvalidAudienceError: "wrong audience.",
         jwt.InvalidIssuerError: "wrong issuer.",
         jwt.InvalidSignatureError: "wrong signature.",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from uuid import UUID
 
 from aws_lambda_powertools.metrics import MetricUnit
 
@@ -25,6 +27,17 @@ class PowertoolsObserver:
         logger.warning(
             "memory degraded",
             extra={"store": report.name, "why": report.degraded, "ms": report.ms, "error": type(error).__name__},
+        )
+
+    def turn_failed(self, tenant_id: str, turn_id: UUID, error: BaseException) -> None:
+        metrics.add_metric("FailedTurns", MetricUnit.Count, 1)
+        # Where it happened, not what it said: a driver's message may quote what was being written.
+        frames = [
+            f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
+        ]
+        logger.error(
+            "turn failed",
+            extra={"tenant_id": tenant_id, "turn_id": str(turn_id), "error": type(error).__name__, "frames": frames},
         )
 
     def turn_ended(self, tenant_id: str, trace: TurnTrace) -> None:

@@ -7,11 +7,12 @@ import asyncio
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from octopus.cloud.telemetry import logger
 from octopus.errors import Unavailable
 
 
 async def secret_string(secret_id: str) -> str:
-    """The secret's text. Raises `Unavailable`, naming the secret, when it cannot be read."""
+    """The secret's text. Raises `Unavailable` when it cannot be read; the log names it."""
 
     def read() -> str:
         value: str = boto3.client("secretsmanager").get_secret_value(SecretId=secret_id)["SecretString"]
@@ -20,4 +21,5 @@ async def secret_string(secret_id: str) -> str:
     try:
         return await asyncio.to_thread(read)
     except (BotoCoreError, ClientError) as exc:
-        raise Unavailable(f"The secret {secret_id} cannot be read; check its name and the function's role.") from exc
+        logger.error("secret cannot be read; check its name and the function's role", extra={"secret": secret_id})
+        raise Unavailable("A secret that this needs cannot be read; tell an operator.") from exc

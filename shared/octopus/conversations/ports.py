@@ -21,7 +21,10 @@ class ConversationLog(Protocol):
         client_message_id: str,
         history_tokens: int,
     ) -> TurnContext:
-        """Agent, conversation, an earlier attempt of the same request, and history up to `history_tokens`."""
+        """Agent, conversation, an earlier attempt of the same request, and history.
+
+        History reaches back as far as the agent's ``max_working_memory_tokens``, or `history_tokens` if it chose none.
+        """
         ...
 
     async def open_conversation(
@@ -51,12 +54,17 @@ class ConversationLog(Protocol):
         """
         ...
 
-    async def reclaim_turn(self, tenant_id: str, turn: Turn, lease_s: int) -> bool:
-        """Hold the conversation again for an interrupted turn and drop what it had half answered."""
+    async def reclaim_turn(self, tenant_id: str, turn: Turn, attempt_id: UUID, lease_s: int) -> bool:
+        """Hold the conversation again for an interrupted turn and drop what it had half answered.
+
+        False, and nothing changed, when the turn is held, has been completed, or is not the newest any more.
+        """
         ...
 
-    async def renew_lease(self, tenant_id: str, conversation_id: UUID, turn_id: UUID, lease_s: int) -> bool:
-        """False when the turn has lost the conversation."""
+    async def renew_lease(
+        self, tenant_id: str, conversation_id: UUID, turn_id: UUID, attempt_id: UUID, lease_s: int
+    ) -> bool:
+        """False when the attempt has lost the conversation."""
         ...
 
     async def finish_turn(
@@ -64,13 +72,17 @@ class ConversationLog(Protocol):
         tenant_id: str,
         conversation_id: UUID,
         turn_id: UUID,
+        attempt_id: UUID,
         *,
         completed: bool,
         stop_reason: str,
         messages: Sequence[NewMessage],
         trace: Mapping[str, Any],
     ) -> bool:
-        """Write the answer and the trace, and let the conversation go. False when the turn had lost it."""
+        """Write the answer and the trace, and let the conversation go; writing them again changes nothing.
+
+        False when the attempt had lost the conversation.
+        """
         ...
 
     async def turn_messages(self, tenant_id: str, turn_id: UUID) -> list[Message]: ...

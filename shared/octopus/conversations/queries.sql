@@ -28,7 +28,9 @@ select m.seq, m.message_id, m.turn_id, m.role, m.content, m.token_count, m.stop_
 from messages m
 where m.tenant_id = %(tenant_id)s
   and m.conversation_id = (select conversation_id from asked)
-  and m.cumulative_tokens > (select total_tokens from asked) - %(history_tokens)s
+  and m.cumulative_tokens > (select total_tokens from asked)
+      - coalesce((select (a.memory_config ->> 'max_working_memory_tokens')::integer from agents a
+                  where a.tenant_id = %(tenant_id)s and a.agent_id = %(agent_id)s), %(history_tokens)s)
 order by m.cumulative_tokens
 
 -- open_conversation --
@@ -41,14 +43,16 @@ with turn_key as (
                       and requested_in is not distinct from %(requested_in)s::uuid)
 ), conversation as (
   insert into conversations (tenant_id, conversation_id, agent_id, user_id, last_seq, total_tokens, turn_count, turn_id,
-                             turn_lease_until)
-  select %(tenant_id)s, %(conversation_id)s, %(agent_id)s, %(user_id)s, 1, %(token_count)s, 1, turn_id,
+                             attempt_id, turn_lease_until)
+  select %(tenant_id)s, %(conversation_id)s, %(agent_id)s, %(user_id)s, 1, %(token_count)s, 1, turn_id, %(attempt_id)s,
          now() + make_interval(secs => %(lease_s)s)
   from turn_key
   returning conversation_id
 ), turn as (
-  insert into turns (tenant_id, turn_id, conversation_id, agent_id, user_id, client_message_id, requested_in, user_seq)
-  select %(tenant_id)s, %(turn_id)s, conversation_id, %(agent_id)s, %(user_id)s, %(client_message_id)s, %(requested_in)s, 1
+  insert into turns (tenant_id, turn_id, conversation_id, agent_id, user_id, client_message_id, requested_in, user_seq,
+                     attempt_id)
+  select %(tenant_id)s, %(turn_id)s, conversation_id, %(agent_id)s, %(user_id)s, %(client_message_id)s, %(requested_in)s, 1,
+         %(attempt_id)s
   from conversation
 )
 insert into messages (tenant_id, conversation_id, seq, message_id, turn_id, role, content, token_count, cumulative_tokens)
@@ -59,15 +63,18 @@ from conversation
 -- Append the user's message and hold the conversation, if nobody else does and the log is as it was read
 with claimed as (
   update conversations
-  set turn_id = %(turn_id)s, turn_lease_until = now() + make_interval(secs => %(lease_s)s),
+  set turn_id = %(turn_id)s, attempt_id = %(attempt_id)s,
+      turn_lease_until = now() + make_interval(secs => %(lease_s)s),
       last_seq = last_seq + 1, total_tokens = total_tokens + %(token_count)s, turn_count = turn_count + 1,
       last_message_at = now()
   where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and status = 'active'
     and last_seq = %(expected_last_seq)s and (turn_lease_until is null or turn_lease_until < now())
   returning agent_id, user_id, last_seq, total_tokens
 ), turn as (
-  insert into turns (tenant_id, turn_id, conversation_id, agent_id, user_id, client_message_id, requested_in, user_seq)
-  select %(tenant_id)s, %(turn_id)s, %(conversation_id)s, agent_id, user_id, %(client_message_id)s, %(requested_in)s, last_seq
+  insert into turns (tenant_id, turn_id, conversation_id, agent_id, user_id, client_message_id, requested_in, user_seq,
+                     attempt_id)
+  select %(tenant_id)s, %(turn_id)s, %(conversation_id)s, agent_id, user_id, %(client_message_id)s, %(requested_in)s,
+         last_seq, %(attempt_id)s
   from claimed
 )
 insert into messages (tenant_id, conversation_id, seq, message_id, turn_id, role, content, token_count, cumulative_tokens)
@@ -76,14 +83,16 @@ select %(tenant_id)s, %(conversation_id)s, last_seq, %(message_id)s, %(turn_id)s
 from claimed
 
 -- reclaim_turn --
--- Hold the conversation again for its newest turn, which was interrupted
+-- Hold the conversation again for its newest turn, if that has not been completed in the meantime
 update conversations
-set turn_id = %(turn_id)s, turn_lease_until = now() + make_interval(secs => %(lease_s)s)
+set turn_id = %(turn_id)s, attempt_id = %(attempt_id)s, turn_lease_until = now() + make_interval(secs => %(lease_s)s)
 where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and status = 'active'
   and (turn_lease_until is null or turn_lease_until < now())
   and not exists (select from turns later
                   where later.tenant_id = %(tenant_id)s and later.conversation_id = %(conversation_id)s
                     and later.user_seq > %(user_seq)s)
+  and exists (select from turns
+              where tenant_id = %(tenant_id)s and turn_id = %(turn_id)s and status <> 'completed')
 
 -- drop_partial_answer --
 -- Forget what an interrupted turn had answered so far; the user's message stays
@@ -100,7 +109,8 @@ where c.tenant_id = %(tenant_id)s and c.conversation_id = %(conversation_id)s
 
 -- restart_turn --
 -- An interrupted turn runs again
-update turns set status = 'running', stop_reason = null, trace = null, finished_at = null
+update turns
+set status = 'running', attempt_id = %(attempt_id)s, stop_reason = null, trace = null, finished_at = null
 where tenant_id = %(tenant_id)s and turn_id = %(turn_id)s
 
 -- renew_lease --
@@ -108,6 +118,7 @@ where tenant_id = %(tenant_id)s and turn_id = %(turn_id)s
 update conversations
 set turn_lease_until = now() + make_interval(secs => %(lease_s)s)
 where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s and turn_id = %(turn_id)s
+  and attempt_id = %(attempt_id)s
 
 -- finish_turn --
 -- Write the answer, close the turn and let the conversation go, if the turn still holds it
@@ -120,6 +131,7 @@ with answer as (
       last_seq = last_seq + answer.messages, total_tokens = total_tokens + answer.tokens
   from answer
   where c.tenant_id = %(tenant_id)s and c.conversation_id = %(conversation_id)s and c.turn_id = %(turn_id)s
+    and c.attempt_id = %(attempt_id)s
   returning c.last_seq - answer.messages as base_seq, c.total_tokens - answer.tokens as base_tokens
 ), written as (
   insert into messages (tenant_id, conversation_id, seq, message_id, turn_id, role, content, token_count,
@@ -133,6 +145,11 @@ update turns
 set status = %(status)s, stop_reason = %(stop_reason)s, trace = %(trace)s, finished_at = now()
 from held
 where tenant_id = %(tenant_id)s and turns.turn_id = %(turn_id)s
+
+-- is_finished --
+-- Whether this very attempt has written the turn's end
+select from turns
+where tenant_id = %(tenant_id)s and turn_id = %(turn_id)s and attempt_id = %(attempt_id)s and status <> 'running'
 
 -- turn_messages --
 -- The messages of one turn, in order

@@ -89,11 +89,12 @@ class PostgresConversationLog:
         except Conflict:
             return False
 
-    async def reclaim_turn(self, tenant_id: str, turn: Turn, lease_s: int) -> bool:
+    async def reclaim_turn(self, tenant_id: str, turn: Turn, attempt_id: UUID, lease_s: int) -> bool:
         params = {
             "tenant_id": tenant_id,
             "conversation_id": turn.conversation_id,
             "turn_id": turn.turn_id,
+            "attempt_id": attempt_id,
             "user_seq": turn.user_seq,
             "lease_s": lease_s,
         }
@@ -105,11 +106,14 @@ class PostgresConversationLog:
             await tx.run(_SQL["restart_turn"], params)
         return True
 
-    async def renew_lease(self, tenant_id: str, conversation_id: UUID, turn_id: UUID, lease_s: int) -> bool:
+    async def renew_lease(
+        self, tenant_id: str, conversation_id: UUID, turn_id: UUID, attempt_id: UUID, lease_s: int
+    ) -> bool:
         params = {
             "tenant_id": tenant_id,
             "conversation_id": conversation_id,
             "turn_id": turn_id,
+            "attempt_id": attempt_id,
             "lease_s": lease_s,
         }
         return await self._database.run(tenant_id, _SQL["renew_lease"], params) == 1
@@ -119,6 +123,7 @@ class PostgresConversationLog:
         tenant_id: str,
         conversation_id: UUID,
         turn_id: UUID,
+        attempt_id: UUID,
         *,
         completed: bool,
         stop_reason: str,
@@ -133,12 +138,16 @@ class PostgresConversationLog:
             "tenant_id": tenant_id,
             "conversation_id": conversation_id,
             "turn_id": turn_id,
+            "attempt_id": attempt_id,
             "status": "completed" if completed else "interrupted",
             "stop_reason": stop_reason,
             "messages": Jsonb(rows),
             "trace": Jsonb(dict(trace)),
         }
-        return await self._database.run(tenant_id, _SQL["finish_turn"], params) == 1
+        async with self._database.transaction(tenant_id) as tx:
+            if await tx.run(_SQL["finish_turn"], params) == 1:
+                return True
+            return await tx.one(_SQL["is_finished"], params) is not None
 
     async def turn_messages(self, tenant_id: str, turn_id: UUID) -> list[Message]:
         params = {"tenant_id": tenant_id, "turn_id": turn_id}
@@ -168,6 +177,7 @@ def _claim(tenant_id: str, conversation_id: UUID, turn: NewTurn, message: NewMes
         "tenant_id": tenant_id,
         "conversation_id": conversation_id,
         "turn_id": turn.turn_id,
+        "attempt_id": turn.attempt_id,
         "client_message_id": turn.client_message_id,
         "requested_in": turn.requested_in,
         "lease_s": turn.lease_s,

@@ -7,10 +7,10 @@ the assistant's answer. Message content is a list of blocks in the shape of the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from octopus.agents.types import Agent
 
@@ -100,13 +100,14 @@ class NewTurn:
 
     `client_message_id` with `requested_in` (the conversation that the request named, if any) is the natural key that
     makes a retry find the turn instead of beginning another. The turn holds its conversation for `lease_s` seconds,
-    renewed while it lives.
+    renewed while it lives; `attempt_id` tells this attempt from a later one, which may take over from a dead one.
     """
 
     turn_id: UUID
     client_message_id: str
     requested_in: UUID | None
     lease_s: int
+    attempt_id: UUID = field(default_factory=uuid4)
 
 
 @dataclass(frozen=True, slots=True)

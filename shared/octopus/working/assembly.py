@@ -20,7 +20,16 @@ from octopus.working.layout import Breakpoints, Parts, lay_out
 from octopus.working.pruning import LogExtent, TurnUnit, least_tokens, prune
 from octopus.working.sections import SUMMARY_HEADER, procedure_text
 from octopus.working.selection import drop_to_fit, select_episodes, select_knowledge, version_hash
-from octopus.working.types import MESSAGE_OVERHEAD, Budget, Item, Pruning, Section, Tokens, WorkingMemory
+from octopus.working.types import (
+    MESSAGE_OVERHEAD,
+    SUMMARY_MAX_TOKENS,
+    Budget,
+    Item,
+    Pruning,
+    Section,
+    Tokens,
+    WorkingMemory,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,10 @@ def assemble(given: Ingredients, tokens: Tokens, cache_minimum_tokens: int) -> W
     summary = given.summary if summary_tokens <= free else None
     free -= summary_tokens if summary else 0
     kept = prune(given.turns, given.extent, config, tokens.raw_within(free))
+    if config.pruning_strategy == "summarize" and len(kept) < len(given.turns):
+        # Room for the summary of what is dropped now, lest it push out turns that it does not cover.
+        room = min(max(0, tokens.scaled(SUMMARY_MAX_TOKENS) - summary_tokens), free // 4)
+        kept = prune(given.turns, given.extent, config, tokens.raw_within(free - room))
     history = Section(
         "history",
         (summary_tokens if summary else 0) + tokens.scaled(sum(turn.tokens for turn in kept)),
@@ -117,10 +130,10 @@ def assemble(given: Ingredients, tokens: Tokens, cache_minimum_tokens: int) -> W
 
 
 def _is_read_again(given: Ingredients) -> bool:
-    """Whether a later call can read the prefix that ends with the history; writing one that none does costs a quarter more.
+    """Whether a later call can read the prefix that ends with the history; writing it for none costs a quarter more.
 
-    In the layout `cache` the next turn does. In `documented` new memories stand before the history on every turn, so that
-    only the next round of a tool loop does.
+    In the layout `cache` the next turn does. In `documented` new memories stand before the history on every turn, so
+    that only the next round of a tool loop does.
     """
     return given.agent.memory_config.context_layout == "cache" or given.exchange_tokens > 0
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from octopus.conversations.types import Message, text_of
-from octopus.errors import OctopusError
 from octopus.model import ChatModel
 from octopus.working.assembly import RunningSummary
-from octopus.working.types import Tokens
+from octopus.working.types import SUMMARY_MAX_TOKENS, Tokens
 
-SUMMARY_MAX_TOKENS = 400
 PART_TOKENS = 50_000  # of the log that are folded in one call
 
 
@@ -52,19 +51,16 @@ class Folding:
         summary: RunningSummary | None,
         through: int,
         tokens: Tokens,
-    ) -> RunningSummary | None:
-        """The summary extended up to and including seq `through`; None when the summarizer fails."""
-        messages = await self._log.messages_between(
-            tenant_id, conversation_id, summary.through + 1 if summary else 1, through
-        )
-        text = summary.text if summary else ""
-        try:
-            for part in _parts(messages):
-                text = await self._extended(text, part)
-        except OctopusError:
-            return None
-        await self._log.extend_summary(tenant_id, conversation_id, text, tokens.raw(text), through)
-        return RunningSummary(text, through)
+    ) -> RunningSummary:
+        """The summary extended up to and including seq `through`, or as far as one call to the summarizer reaches.
+
+        Raises what the summarizer and the database raise; the kept summary is then as it was.
+        """
+        first = summary.through + 1 if summary else 1
+        part = _beginning(await self._log.messages_between(tenant_id, conversation_id, first, through))
+        text = await self._extended(summary.text if summary else "", part)
+        await self._log.extend_summary(tenant_id, conversation_id, text, tokens.raw(text), part[-1].seq)
+        return RunningSummary(text, part[-1].seq)
 
     async def _extended(self, summary: str, part: Sequence[Message]) -> str:
         said = "\n".join(f"{message.role}: {text_of(message.content)}" for message in part)
@@ -80,14 +76,12 @@ class Folding:
         return reply.summary
 
 
-def _parts(messages: Iterable[Message]) -> Iterable[list[Message]]:
+def _beginning(messages: Sequence[Message]) -> list[Message]:
+    """The whole turns at the beginning that one call can take; one at least."""
     part: list[Message] = []
-    size = 0
-    for message in messages:
-        if part and size + message.token_count > PART_TOKENS:
-            yield part
-            part, size = [], 0
-        part.append(message)
-        size += message.token_count
-    if part:
-        yield part
+    for _, turn in groupby(messages, key=lambda message: message.turn_id):
+        following = list(turn)
+        if part and sum(message.token_count for message in part + following) > PART_TOKENS:
+            break
+        part += following
+    return part

@@ -22,7 +22,7 @@ _CACHED = {"type": "ephemeral"}
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The sections as text; an empty one is None and leaves no trace. `tokens_before_*` decide on breakpoints."""
+    """The sections as text; an empty one is None and leaves no trace."""
 
     system_prompt: str
     procedure: str | None

@@ -14,9 +14,8 @@ from itertools import groupby
 from octopus.conversations.types import Message
 from octopus.memory_config import MemoryConfig
 
-STRIDES_PER_BUDGET = (
-    4  # a cut frees up to a quarter of the budget; cuts of an eighth cost 1.4 times the input in `make bench-cache`
-)
+# A cut frees up to a quarter of the budget; with an eighth, input costs 1.4 times as much (`make bench-cache`).
+STRIDES_PER_BUDGET = 4
 STEPS_PER_WINDOW = 3  # a window slides by a third of itself
 
 

@@ -25,12 +25,22 @@ EPISODES_HEADER = (
 )
 SUMMARY_HEADER = "[Earlier conversation summary]: "
 
-# Decoration that may stand before what poses as structure: white space, quotes, list and heading marks.
+# What may stand before structure without hiding it: marks of any kind, or the number of a list.
+_DECORATION = r"(?:\d+[.)])?(?:[^\w\n]|_)*"
 _STRUCTURE = re.compile(
-    r"[\s>*#`~|\-]*(\[?/?\s*(procedure\b|retrieved\s+knowledge|past\s+conversation|earlier\s+conversation\s+summary"
-    r"|system\b\s*[:\]])|source\s*:|follow\s+these\s+steps|step\s+\d+\s*:|→\s*use\s+tool|</?\s*\w[\w-]*\s*>)"
-    r"|\s*([-–—_*=]\s*){3,}$",
+    rf"{_DECORATION}(?:"
+    r"(?<=\[)\s*[^\W\d]"  # any [Header
+    r"|(?:source|system|human|user|assistant|instructions?)\s*:"
+    r"|follow\s+these\s+steps|step\s+\d+\s*:|use\s+tool\b"
+    r"|(?<=[</])\s*[^\W\d][\w-]*[^<>\n]*>"  # a tag, with attributes or without
+    r")|\s*(?:[-–—_*=]\s*){3,}$",
     re.IGNORECASE,
+)
+# Characters that show as nothing or as a blank: format characters, combining marks, and fillers that count as letters.
+_INVISIBLE = {"Cf", "Mn", "Me"}
+_FILLERS = dict.fromkeys(map(ord, "\u2800\u3164\uffa0\u115f\u1160"), " ")
+_LOOK_ALIKES = str.maketrans("【〔［❲⟦＜〈", "[[[[[<<") | str.maketrans(
+    "АВЕЅІЈКМНОРСТХУаеорсухіѕј", "ABESIJKMHOPCTXYaeopcyxisj"
 )
 
 
@@ -72,6 +82,7 @@ def _line(text: str) -> str:
 
 
 def _imitates(line: str) -> bool:
-    """True for a line that poses as structure; look-alikes and invisible characters are seen through."""
-    visible = "".join(c for c in unicodedata.normalize("NFKC", line) if unicodedata.category(c) != "Cf")
+    """True for a line that poses as structure; look-alikes and what cannot be seen are seen through."""
+    shown = unicodedata.normalize("NFKD", line.translate(_FILLERS)).translate(_LOOK_ALIKES)
+    visible = "".join(c for c in shown if unicodedata.category(c) not in _INVISIBLE)
     return _STRUCTURE.match(visible) is not None

@@ -9,6 +9,7 @@ from octopus.working.types import Tokens
 
 LEAST, MOST = 1.0, 3.0
 FALL = 0.05  # share of the difference by which a factor falls per turn; it rises at once
+LEARN_FROM_TOKENS = 4_000  # raw tokens of the shortest prompt that corrects a factor
 WORTH_WRITING = 0.005  # smaller corrections are not worth a write
 
 
@@ -45,9 +46,12 @@ class TokenFactors:
             self._known[model] = await self._store.get_factor(model) or self._initial
         return Tokens(self._raw, self._known[model])
 
-    async def correct(self, model: str, raw_tokens: int, provider_tokens: int) -> None:
-        """Learn from one turn: what we counted, raw, and what the provider did."""
-        if raw_tokens <= 0 or provider_tokens <= 0:
+    async def learn(self, model: str, raw_tokens: int, provider_tokens: int) -> None:
+        """Learn from one turn: what we counted, raw, and what the provider did.
+
+        Short prompts teach nothing: a provider adds a few hundred tokens of its own, which a factor would multiply.
+        """
+        if raw_tokens < LEARN_FROM_TOKENS or provider_tokens <= 0:
             return
         before = self._known.get(model, self._initial)
         after = corrected(before, provider_tokens / raw_tokens)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from octopus.conversations.types import Block
 from octopus.recall import Score
 
+SUMMARY_MAX_TOKENS = 400  # of a running summary
 MESSAGE_OVERHEAD = 4  # raw tokens of a message's frame in the Messages API
 SectionName = Literal["tools", "system_prompt", "procedure", "knowledge", "episodes", "history", "message"]
 LeftOut = Literal["below_min_score", "section_cap", "budget"]
