@@ -7,10 +7,12 @@ A change applies on the next turn, running conversations included.
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
+from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
+AgentId = Annotated[str, AfterValidator(lambda text: str(UUID(text)))]
 
 
 class MemoryConfig(BaseModel):
@@ -42,6 +44,8 @@ class MemoryConfig(BaseModel):
     semantic_min_score: Score = 0.7
     semantic_context_max_tokens: int = Field(default=2_000, ge=50, le=100_000)
     semantic_search: Literal["vector", "hybrid"] = "hybrid"
+    # Ids of other agents of the tenant whose documents this one recalls as well.
+    semantic_shared_agents: tuple[AgentId, ...] = Field(default=(), max_length=20)
 
     procedural_enabled: bool = True
     procedural_embedding_match: bool = True

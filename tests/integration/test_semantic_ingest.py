@@ -83,6 +83,17 @@ async def test_another_tenant_or_agent_recalls_nothing(shelf: Shelf) -> None:
         assert (found.chunks, found.near_misses) == ([], [])
 
 
+async def test_an_agent_recalls_what_another_shares_within_the_tenant(shelf: Shelf, database: Database) -> None:
+    await shelf.add("guide.md", GUIDE)
+    shared = {"semantic_shared_agents": [str(shelf.agent_id).upper()], "semantic_min_score": 0.5}
+    for tenant, count in (("acme", 1), ("other", 0)):
+        reader = await PostgresAgentStore(database).create_agent(tenant, "reader", "", "You read.", None, shared)
+        assert reader.memory_config.semantic_shared_agents == (str(shelf.agent_id),)
+        scope = Scope(tenant, "ada", reader.agent_id)
+        found = await shelf.recall("opened software licences", scope=scope, config=reader.memory_config)
+        assert len(found.chunks) == count
+
+
 async def test_unchanged_content_costs_nothing_and_a_change_costs_its_chunk(
     shelf: Shelf, embedder: WordEmbedder
 ) -> None:

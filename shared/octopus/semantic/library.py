@@ -101,7 +101,7 @@ class KnowledgeLibrary:
         return document
 
     async def search(self, caller: Principal, agent_id: UUID, text: str, *, top_k: int, min_score: float) -> Knowledge:
-        """What the agent would recall for the text, with scores and near misses."""
+        """What would be recalled of the agent's own documents for the text, with scores and near misses."""
         await self._check(caller, agent_id)
         query = Query(text, self._vector(text))
         return await self._recall.search(caller.tenant_id, [agent_id], query, top_k, min_score)

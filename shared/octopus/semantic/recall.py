@@ -28,7 +28,7 @@ class KnowledgeRecall:
             return Knowledge()
         return await self.search(
             scope.tenant_id,
-            [scope.agent_id],
+            [scope.agent_id, *map(UUID, config.semantic_shared_agents)],
             query,
             config.semantic_top_k,
             config.semantic_min_score,
