@@ -96,6 +96,11 @@ def closest(candidates: Iterable[Quote], asked: str, *, most: int) -> list[Quote
     return chosen
 
 
+def said_by_user(message: Json) -> str:
+    """The text of a user's message without the memory sections that stand in it."""
+    return "\n".join(text for text in _texts(message) if not (HEADER.match(text) or SUMMARY.match(text)))
+
+
 def _texts(message: Json) -> list[str]:
     return [block["text"] for block in blocks(message["content"]) if block["type"] == "text"]
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from infra.local.offline_model.memory import content_words, sentences
-from infra.local.offline_model.request import Json, text_of
+from infra.local.offline_model.memory import content_words, said_by_user, sentences
+from infra.local.offline_model.request import Json
 
 # A line of a transcript: `User: …`, `user [3, Friday 2026-11-20]: …`. Its text goes on in indented lines.
 SPOKEN = re.compile(
@@ -29,7 +29,7 @@ class Statement:
 def statements(body: Json) -> list[Statement]:
     """What the user said, sentence by sentence: in the transcript inside the last message if it is one, else
     in the user's messages."""
-    said = [text_of(message["content"]) for message in body["messages"] if message["role"] == "user"]
+    said = [said_by_user(message) for message in body["messages"] if message["role"] == "user"]
     found = [
         Statement(sentence, number)
         for number, text in _transcript(said[-1]) or ((None, text) for text in said)
