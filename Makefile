@@ -96,7 +96,7 @@ invoke: setup-dev sam-local  ## Invoke a built function with an event, without D
 	@$(BIN)/python -m infra.local.invoke $(F) $(E)
 
 .PHONY: check
-check: lint types test demo sam-validate test-infra  ## Everything that CI runs.
+check: lint types test demo sam-validate sam-build test-infra  ## Everything that CI runs.
 
 .PHONY: costs
 costs: setup-dev  ## Compute the tables of infra/costs.md from the prices and the traffic in infra/costs.toml.

@@ -33,7 +33,18 @@ OWN_FILES = {
 
 # Services whose descriptions stay in botocore; tests/infra compares this with the clients that the code makes.
 SERVICES = {"bedrock-runtime", "events", "lambda", "s3", "secretsmanager", "sqs"}
-UNUSED = ("bin", "wrapt-stubs", "**/*.pyi", "**/tests", "octopus/cloud/minilm")
+UNUSED = (
+    "bin",
+    "**/*.pyi",
+    "**/tests",
+    "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*",
+    "boto3/data",  # of resources; only clients are used
+    "boto3/examples",
+    "octopus/cloud/minilm",  # the embedded default's
+    "stdnum/imsi.dat",
+    "stdnum/oui.dat",
+    "wrapt-stubs",
+)
 
 
 def layer(into: Path, platform: str) -> None:

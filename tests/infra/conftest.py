@@ -46,7 +46,8 @@ def start(bench: Workbench, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="session")
 def migrated(bench: Workbench, start: Callable[..., Emulated]) -> Iterator[psycopg.Connection[Any]]:
     """The bench's database, migrated by the built function itself, with the rows that the events speak of."""
-    start("MigrateFunction").invoke(event(bench, "schema-create"))
+    invocation = start("MigrateFunction").invoke(event(bench, "schema-create"))
+    assert "applied" in invocation.payload, invocation.payload
     with psycopg.connect(bench.postgres.dsn(user=SUPERUSER), autocommit=True) as connection:
         connection.execute((EVENTS / "rows.sql").read_bytes())
         yield connection
