@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import re2
 
@@ -19,22 +19,18 @@ _RELATION = (
     r"|doctor|dentist|therapist|lawyer|teacher|client|patient|frau|mann|sohn|tochter|chef|chefin)"
 )
 _GREETING = r"(?:dear|hi|hello|hey|hallo|lieber?|bonjour|hola|ciao|welcome(?: back)?)"
-_REVEALING = tuple(
-    re2.compile(pattern)
-    for pattern in (
-        rf"(?i:\b(?:my|his|her|their|the|full) name(?: is|'s|’s|:)|\bname:|\b(?:call me|called|named)) ({_NAME})",
-        rf"(?i:\b(?:mein name ist|ich heiße|ich heisse|je m['’]appelle|me llamo|mi nombre es|mi chiamo)) ({_NAME})",
-        rf"(?i:\b(?:i am|i['’]m|this is|ich bin|je suis|soy|sono)) ({_FULL_NAME})",
-        rf"(?i:\b(?:i am|i['’]m|this is)) ({_NAME})(?: (?:from|here|speaking|again)\b|, (?:your|the|a)\b)",
-        r"\b(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Mme|Madame|Monsieur|Señora?|Sra?|Signora?)"
-        rf"\.? ({_NAME})",
-        rf"(?i:\b(?:my|our|meine?|unser) {_RELATION}(?: is called| is named|[’']s name is| heißt| is|,)?) ({_NAME})",
-        rf"(?:^|[\n.!?] ?)(?i:{_GREETING}),? ({_NAME})\s*[,!.\n]",
-        rf"(?i:\b(?:thanks|thank you|danke|merci|gracias)),? ({_NAME})[,!.\n]",
-        rf"(?i:\b(?:regards|wishes|sincerely|cheers|best|love|grüße|grüßen)),? ?\n+ ?({_NAME})\s*(?:\n|$)",
-    )
+_REVEALING = (
+    rf"(?i:\b(?:my|his|her|their|the|full) name(?: is|'s|’s|:)|\bname:|\b(?:call me|called|named)) ({_NAME})",
+    rf"(?i:\b(?:mein name ist|ich heiße|ich heisse|je m['’]appelle|me llamo|mi nombre es|mi chiamo)) ({_NAME})",
+    rf"(?i:\b(?:i am|i['’]m|this is|ich bin|je suis|soy|sono)) ({_FULL_NAME})",
+    rf"(?i:\b(?:i am|i['’]m|this is)) ({_NAME})(?: (?:from|here|speaking|again)\b|, (?:your|the|a)\b)",
+    r"\b(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Herr|Frau|Mme|Madame|Monsieur|Señora?|Sra?|Signora?)"
+    rf"\.? ({_NAME})",
+    rf"(?i:\b(?:my|our|meine?|unser) {_RELATION}(?: is called| is named|[’']s name is| heißt| is|,)?) ({_NAME})",
+    rf"(?:^|[\n.!?] ?)(?i:{_GREETING}),? ({_NAME})\s*[,!.\n]",
+    rf"(?i:\b(?:thanks|thank you|danke|merci|gracias)),? ({_NAME})[,!.\n]",
+    rf"(?i:\b(?:regards|wishes|sincerely|cheers|best|love|grüße|grüßen)),? ?\n+ ?({_NAME})\s*(?:\n|$)",
 )
-_CAPITALISED = re2.compile(_NAME)
 _PLACE_OR_NOUN = re2.compile(r"(?:^|[.!?:\n]\s*|(?i:\b(?:in|at|to|from|near|via|of|on|by|the|a|an)) )[\"'“(]?$")
 _SHORTEST_PART = 3  # letters of a part of a name that is replaced by itself
 
@@ -59,6 +55,13 @@ def _known() -> _Known:
         frozenset(w.rstrip("?!") for w in lines if (w[-1:] if w[-1] in "?!" else "") == m) for m in ("", "?", "!")
     )
     return _Known(names | common, common, never)
+
+
+@cache
+def _patterns() -> tuple[Any, tuple[Any, ...]]:
+    """A capitalised name, and what reveals one. Compiled when first needed: it takes up to a second, which a function
+    that redacts nothing must not spend when it starts."""
+    return re2.compile(_NAME), tuple(map(re2.compile, _REVEALING))
 
 
 def names_in(texts: Sequence[str]) -> set[str]:
@@ -86,14 +89,15 @@ def occurrences(text: str, names: set[str]) -> Iterator[tuple[int, int]]:
 
 def _revealed(text: str) -> Iterator[str]:
     never = _known().never
-    for pattern in _REVEALING:
+    capitalised, revealing = _patterns()
+    for pattern in revealing:
         for match in pattern.finditer(text):
             words = match.group(1).rstrip("'’-").split()
             while words and words[-1].lower() in never:
                 words.pop()
             if words and words[0].lower() not in never:
                 yield " ".join(words)
-    for match in _CAPITALISED.finditer(text):
+    for match in capitalised.finditer(text):
         if text[max(0, match.start() - 1) : match.start()].isalnum():
             continue  # a capital within a word
         words = match.group().split()
