@@ -16,9 +16,10 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Literal, Self
 from urllib.parse import quote
 
@@ -53,12 +54,19 @@ class PostgresFailed(Exception):
 class Postgres:
     """One server on one data directory. As a context manager it stops at the end."""
 
-    def __init__(self, directory: Path, *, log: Path | None = None, durable: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        log: Path | None = None,
+        durable: bool = True,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """`directory` is made by the first start; `log` is beside it by default. Not `durable` is for tests:
-        a crash of the machine loses data, a crash of the server does not."""
+        a crash of the machine loses data, a crash of the server does not. `settings` go before the usual ones."""
         self.directory = directory.resolve()
         self.log = log or self.directory.with_name(f"{self.directory.name}.log")
-        self._settings = SETTINGS | ({} if durable else UNSAFE_BUT_FAST)
+        self._settings = SETTINGS | ({} if durable else UNSAFE_BUT_FAST) | dict(settings)
         self._binaries = _binaries()
         self._user: int | None = None
         self._sockets: Path | None = None

@@ -146,12 +146,53 @@ alter table episode_facts
   alter column context set storage main,
   alter column terms set storage main;
 
--- terms: in how many traces of the episode each term occurs. It is BM25's tf of the session, and summed over the
--- episodes of a scope the exact document frequency; so there are no counts to keep apart.
+-- terms: BM25's part of the session, a term's tf being the number of traces that have it.
 alter table episodes
-  add column terms       sparsevec not null default '{}/536870912',
-  add column trace_count integer not null default 0,
-  add column term_count  integer not null default 0;
+  add column terms sparsevec not null default '{}/536870912';
+
+-- In how many traces of a user's episodes with an agent a term occurs; under term 0, how many there are.
+create table episode_term_counts (
+  tenant_id text not null,
+  agent_id  uuid not null,
+  user_id   text not null,
+  term      integer not null,
+  traces    integer not null,
+  primary key (tenant_id, agent_id, user_id, term),
+  foreign key (tenant_id, agent_id) references agents on delete cascade
+);
+alter table episode_term_counts enable row level security;
+alter table episode_term_counts force row level security;
+create policy tenant on episode_term_counts using (tenant_id = current_tenant()) with check (tenant_id = current_tenant());
+grant select, insert, update, delete on episode_term_counts to octopus_app;
+
+-- Of each trace, its terms. A statement that adds or deletes traces moves the counts once, in the order of terms, so that
+-- two of them do not deadlock; a count of nothing is forgotten.
+create function count_trace_terms() returns trigger
+  language plpgsql as
+$$
+declare
+  step integer := case when tg_op = 'DELETE' then -1 else 1 end;
+begin
+  insert into episode_term_counts as counted (tenant_id, agent_id, user_id, term, traces)
+  select m.tenant_id, m.agent_id, m.user_id, t.term, step * count(*)
+  from moved m
+  cross join lateral (select 0 union all select term_of(lexeme) from unnest(m.lexemes)) as t (term)
+  group by m.tenant_id, m.agent_id, m.user_id, t.term
+  order by m.tenant_id, m.agent_id, m.user_id, t.term
+  on conflict (tenant_id, agent_id, user_id, term) do update set traces = counted.traces + excluded.traces;
+
+  if tg_op = 'DELETE' then
+    delete from episode_term_counts c
+    using (select distinct tenant_id, agent_id, user_id from moved) as m
+    where c.tenant_id = m.tenant_id and c.agent_id = m.agent_id and c.user_id = m.user_id and c.traces <= 0;
+  end if;
+  return null;
+end
+$$;
+create trigger count_trace_terms_added after insert on episode_facts
+  referencing new table as moved for each statement execute function count_trace_terms();
+create trigger count_trace_terms_gone after delete on episode_facts
+  referencing old table as moved for each statement execute function count_trace_terms();
 
 -- To be called when the traces of an episode have been written, or some of them deleted.
 -- BM25F (Robertson, Zaragoza and Taylor 2004) over the dialogue around a passage: the neighbours' terms count 0.3, those
@@ -177,19 +218,18 @@ create function index_episode(tenant text, episode uuid) returns void
     from (select ordinal, term_vector(array_agg(term), array_agg(weight)) as terms from weighed group by ordinal) as w
     where f.tenant_id = tenant and f.episode_id = episode and f.ordinal = w.ordinal;
 
+    -- A usual session has 300 of these (LoCoMo).
     update episodes e
-    set terms = coalesce(t.terms, '{}/536870912'), term_count = coalesce(t.terms_counted, 0),
-        trace_count = (select count(*) from episode_facts f where f.tenant_id = tenant and f.episode_id = episode)
-    from (
-      select term_vector(array_agg(term), array_agg(traces)) as terms, sum(traces) as terms_counted
+    set terms = (
+      select term_vector(array_agg(term), array_agg(traces / (traces + 0.9 * (0.6 + 0.4 * length / 300))))
       from (
-        select term_of(t.lexeme) as term, count(*)::double precision as traces
+        select term_of(t.lexeme) as term, count(*)::double precision as traces, sum(count(*)) over () as length
         from episode_facts f, unnest(f.lexemes) as t
         where f.tenant_id = tenant and f.episode_id = episode
         group by 1
         order by 2 desc, 1
         limit 16000
       ) as counted
-    ) as t
+    )
     where e.tenant_id = tenant and e.episode_id = episode;
   end;

@@ -7,7 +7,8 @@ Reads one JSON object per line and answers with one: `{"add": [[text, vector], â
 the vectors ready made, in the place of its embedder, and is otherwise set up as its documentation says for PostgreSQL:
 
 - mem0: `Memory` on its pgvector store with HNSW; items are added with `infer=False`, so that no model rewrites them.
-  Its constructor wants a language model, which is given a dummy key and never called.
+  Its constructor wants a language model, which is given a dummy key and never called; spaCy's lemmas (`mem0ai[nlp]`)
+  need a model from another host and are off.
 - LangGraph: `PostgresStore` with its vector index, one namespace per user.
 - LlamaIndex: `PGVectorStore` with `hybrid_search=True`; its hybrid mode returns the vector's and the text's results one
   after the other, so the two are fused by reciprocal rank, as its `QueryFusionRetriever` does.
@@ -26,13 +27,16 @@ _RRF = 60  # llama_index.core.retrievers.QueryFusionRetriever
 
 
 class Vectors:
-    """An embedder that has seen everything already."""
+    """An embedder that has seen everything already. A store may trim what it is given."""
 
     def __init__(self) -> None:
-        self.known: dict[str, Vector] = {}
+        self._known: dict[str, Vector] = {}
+
+    def learn(self, text: str, vector: Vector) -> None:
+        self._known[text.strip()] = vector
 
     def of(self, text: str) -> Vector:
-        return self.known[text]
+        return self._known[text.strip()]
 
 
 class Store(Protocol):
@@ -164,11 +168,12 @@ def main() -> None:
         answer: dict[str, Any] = {}
         if "add" in request:
             items = [(text, vector) for text, vector in request["add"]]
-            vectors.known |= dict(items)
+            for item in items:
+                vectors.learn(*item)
             store = store or STORES[name](dsn, vectors, len(items[0][1]))
             store.add(request["user"], items)
         elif store is not None:
-            vectors.known[request["rank"]] = request["vector"]
+            vectors.learn(request["rank"], request["vector"])
             began = time.perf_counter()
             ranked = store.rank(request["user"], request["rank"], request["vector"], request["limit"])
             answer = {"ranked": ranked, "seconds": time.perf_counter() - began}

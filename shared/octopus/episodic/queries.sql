@@ -52,55 +52,50 @@ values (%(tenant_id)s, %(episode_id)s, %(ordinal)s, %(agent_id)s, %(user_id)s, %
 select index_episode(%(tenant_id)s, %(episode_id)s)
 
 -- best_traces --
--- The traces of one user with one agent that fit best, an exact scan of that scope; at least the best one of each of the
--- best episodes. Scores as in octopus.ranking.DialogueWeights.
+-- The traces of one user with one agent that fit best, among them the best one of each of the best episodes: an exact scan
+-- of that scope. Scores as in octopus.ranking.DialogueWeights.
 with query as (
   select words, numnode(words) > 1 as is_telling
   from plainto_tsquery('english', %(text)s) as words
-), asked as materialized (
-  select distinct term_of(lexeme) as term, term_vector(array[term_of(lexeme)], '{1}') as alone
-  from unnest(to_tsvector('english', %(text)s))
-), episodes_in_scope as materialized (
-  select episode_id, terms, trace_count, term_count
-  from episodes
+), counted as materialized (
+  select term, traces::double precision as traces
+  from episode_term_counts
   where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and user_id = %(user_id)s
-), occurrences as materialized (
-  select e.episode_id, e.term_count, a.term, -(e.terms <#> a.alone) as traces
-  from episodes_in_scope e cross join asked a
-  where (e.terms <#> a.alone) < 0
-), idfs as materialized (
-  select o.term, ln(1 + (n.traces - sum(o.traces) + 0.5) / (sum(o.traces) + 0.5)) as idf
-  from occurrences o cross join (select sum(trace_count) as traces from episodes_in_scope) as n
-  group by o.term, n.traces
+    and term = any(array(select 0 union all select term_of(lexeme) from unnest(to_tsvector('english', %(text)s))))
 ), lexical as materialized (
   select term_vector(array_agg(term), array_agg(idf)) as weights,
          (1 + %(session_weight)s) * coalesce(sum(idf), 1) as information
-  from idfs
+  from (
+    select c.term, ln(1 + (n.traces - c.traces + 0.5) / (c.traces + 0.5)) as idf
+    from counted c join counted n on n.term = 0
+    where c.term <> 0
+  ) as idfs
 ), sessions as materialized (
-  select o.episode_id, %(session_weight)s * sum(i.idf * o.traces / (o.traces + 0.9 * (0.6 + 0.4 * o.term_count / 300))) as words
-  from occurrences o join idfs i using (term)
-  group by o.episode_id
+  select e.episode_id, -%(session_weight)s * (e.terms <#> l.weights) as words
+  from episodes e cross join lexical l
+  where e.tenant_id = %(tenant_id)s and e.agent_id = %(agent_id)s and e.user_id = %(user_id)s
 ), scanned as materialized (
-  select f.episode_id, f.ordinal,
-         (coalesce(s.words, 0) - (f.terms <#> l.weights)) / l.information as share,
+  select f.episode_id, f.ordinal, (s.words - (f.terms <#> l.weights)) / l.information as share,
          -(coalesce(f.context, f.embedding::halfvec) <#> %(vector)s::halfvec) as dense
-  from episode_facts f cross join lexical l left join sessions s using (episode_id)
+  from episode_facts f cross join lexical l join sessions s using (episode_id)
   where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
     and f.space_id = %(space_id)s
-), scored as materialized (
-  select episode_id, ordinal, share, dense + %(share_weight)s * share as score from scanned
-), candidates as (
-  (select episode_id, ordinal from scored order by score desc, episode_id, ordinal limit %(candidates)s)
-  union
-  select episode_id, min(ordinal) from (
-    select episode_id, max(score) as score from scored group by episode_id order by 2 desc, 1 limit %(episodes)s
-  ) as best join scored using (episode_id, score)
+), best as materialized (
+  select episode_id, max(dense + %(share_weight)s * share) as score
+  from scanned
   group by episode_id
+  order by score desc, episode_id
+  limit %(episodes)s
+), candidates as materialized (
+  select s.episode_id, s.ordinal, s.share, s.dense + %(share_weight)s * s.share as score
+  from best b join scanned s using (episode_id)
+  order by s.dense + %(share_weight)s * s.share = b.score desc, score desc, s.episode_id, s.ordinal
+  limit greatest(%(candidates)s, %(episodes)s)
 ), compared as (
   select s.episode_id, s.ordinal, f.kind, f.content, s.share, s.score, 1 - (f.embedding <=> %(vector)s) as cosine,
          (select max(1 - (part <=> %(vector)s)) from unnest(f.parts) as part) as part_cosine,
          q.is_telling and f.lexemes @@ q.words as has_words
-  from candidates join scored s using (episode_id, ordinal)
+  from candidates s
   join episode_facts f on f.tenant_id = %(tenant_id)s and f.episode_id = s.episode_id and f.ordinal = s.ordinal
   cross join query q
 )
