@@ -18,7 +18,7 @@ from infra.local.lambda_runtime import LambdaContext
 from octopus.cloud.events import EventBridgeBus
 from octopus.cloud.runtime import run
 from octopus.cloud.wiring import services
-from octopus.errors import Unavailable
+from octopus.errors import ModelUnavailable, Unavailable
 from octopus.identity import Principal, Role
 from octopus.recall import Scope
 from octopus.settings import settings
@@ -163,6 +163,26 @@ def test_the_recorded_events_are_taken(stack: Stack) -> None:
     scheduled = json.loads((EVENTS / "scheduler-sweep.json").read_text())
     assert sweep(scheduled, LambdaContext("sweep"))["ended"] == 1
     assert [event["detail"]["reason"] for event in stack.published()] == ["UserClosed", "Timeout"]
+
+
+def test_what_lies_in_the_dead_letter_queue_can_be_delivered_again(stack: Stack) -> None:
+    def unavailable(*_: object) -> dict[str, Any]:
+        raise ModelUnavailable()
+
+    conversation = stack.session()
+    call("POST", f"/v1/conversations/{conversation}/close", token=ADA)
+    [event] = stack.published()
+    working = services().model
+    vars(services()).update(model=ScriptedModel(unavailable))
+    for _ in range(3):  # Lambda's attempts
+        with pytest.raises(ModelUnavailable):
+            end_session(event, LambdaContext("end-session"))
+    dead = {"requestContext": {"condition": "RetriesExhausted"}, "requestPayload": event}  # as Lambda writes it
+    vars(services()).update(model=working)
+    del vars(services())["episode_writer"]
+
+    assert end_session(dead["requestPayload"], LambdaContext("end-session")) == {"outcome": "written"}
+    assert len(call("GET", "/v1/episodes", token=ADA)[1]["items"]) == 1
 
 
 async def test_a_bus_that_does_not_take_the_event_is_said(aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
