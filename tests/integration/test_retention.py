@@ -12,6 +12,7 @@ from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.conversations.types import text_of
 from octopus.episodic.retention import BATCH, Retention, Retired
 from octopus.episodic.retention_store import PostgresRetentionFinder, PostgresRetentionStore
+from octopus.errors import OctopusError
 from octopus.recall import Scope
 from tests.conftest import DatabaseUrls
 from tests.support.embedder import WordEmbedder
@@ -152,6 +153,6 @@ async def test_the_sweeps_role_cannot_read_what_was_said(memory: Memory, databas
         "select content from episode_facts",
         "select user_id from conversations",
     ):
-        with pytest.raises(Exception, match="permission denied"):
+        with pytest.raises(OctopusError, match="InsufficientPrivilege"):
             await sweep.all("acme", query)
     await sweep.close()
