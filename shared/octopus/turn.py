@@ -213,7 +213,12 @@ class TurnRunner:
         try:
             async with asyncio.timeout(FOLDING_S):
                 extended = await self._folding.fold(
-                    turn.scope.tenant_id, conversation.conversation_id, summary, through, turn.tokens
+                    turn.scope.tenant_id,
+                    conversation.conversation_id,
+                    summary,
+                    through,
+                    turn.tokens,
+                    redact=turn.given.agent.memory_config.pii_redaction,
                 )
         except (TimeoutError, OctopusError):
             pruning = replace(turn.memory.pruning, summary_failed=True)

@@ -104,6 +104,20 @@ async def test_a_retry_folds_neither_its_own_message_nor_its_half_answer(house: 
     assert "WHOLE" in last + folded
 
 
+async def test_personal_data_is_taken_out_before_it_is_folded(house: House) -> None:
+    agents = PostgresAgentStore(house.database)
+    config = {**house.agent.memory_config.model_dump(exclude_defaults=True), "pii_redaction": True}
+    house.agent = await agents.create_agent("acme", "discreet", "", "You are brief.", None, config)
+    house.model.structured_replies = [ExtendedSummary(summary="S")] * 20
+    first = await house.take(f"{LONG} Write to freya.holm@example.com about it.")
+    for _ in range(10):
+        await house.take(LONG, conversation_id=start_of(first).conversation_id)
+
+    folded = house.model.structured_requests[0]["messages"][0]["content"]
+    assert "Write to" in folded
+    assert "freya.holm@example.com" not in folded
+
+
 async def test_a_slow_summarizer_is_not_waited_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("octopus.turn.FOLDING_S", 0.05)
 
