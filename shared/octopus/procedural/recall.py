@@ -14,7 +14,7 @@ from octopus.recall import Query, Scope, Score
 
 NEAR_MISSES = 3
 
-# Compiled triggers kept in an execution environment, over all agents: about 10 kB each.
+# Compiled triggers kept in an execution environment, over all agents: about 6 kB each.
 MAX_TRIGGERS = 20_000
 
 
