@@ -125,21 +125,28 @@ class IngestDocument:
         return "indexed"
 
     async def _stage(self, staging: Staging, path: Path, until: float | None) -> None:
-        """Read, cut and embed what an earlier attempt has not; the next batch is cut while this one is embedded."""
+        """Read, cut, embed and write what an earlier attempt has not.
+
+        While a batch is embedded the next is being cut and the last is being written.
+        """
         blocks = self._reader.blocks(path, staging.claim.media_type)
         chunks = self._chunker.chunks(blocks)
         ordinal = staging.chunks
         coming = asyncio.create_task(asyncio.to_thread(_take, chunks, _BATCH, skip=ordinal))
+        written = asyncio.create_task(self._store.stage(staging, []))
         try:
             while batch := await coming:
                 if until is not None and time.monotonic() > until:
                     raise _OutOfTime
                 coming = asyncio.create_task(asyncio.to_thread(_take, chunks, _BATCH))
-                _insist(await self._store.stage(staging, await self._embed(staging, batch, ordinal)))
+                embedded = await self._embed(staging, batch, ordinal)
+                _insist(await written)
+                written = asyncio.create_task(self._store.stage(staging, embedded))
                 ordinal += len(batch)
+            _insist(await written)
         finally:
-            with suppress(DocumentRejected):
-                await coming  # nobody may be reading when the reader is closed
+            # Nobody may be reading when the reader is closed, nor writing when the attempt is over.
+            await asyncio.gather(coming, written, return_exceptions=True)
             blocks.close()
 
     async def _embed(self, staging: Staging, passages: list[Passage], first: int) -> list[EmbeddedChunk]:
