@@ -165,6 +165,7 @@ def _items(guidance: Guidance, config: MemoryConfig, tokens: Tokens) -> list[Ite
             content_hash=version_hash(match.procedure.version),
             left_out=None if included else "below_min_score",
             rule=match.rule,
+            decided_by=match.decided_by,
         )
 
     chosen = [item(guidance.match, True)] if guidance.match else []

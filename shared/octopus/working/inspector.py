@@ -63,6 +63,7 @@ class InspectedItem:
     rule: str | None
     included: bool
     left_out: str | None
+    decided_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,7 @@ def _item(item: Item, content: Content | None) -> InspectedItem:
         rule=item.rule,
         included=item.left_out is None,
         left_out=item.left_out,
+        decided_by=item.decided_by,
     )
 
 

@@ -51,7 +51,10 @@ def content_tokens(raw: Callable[[str], int], content: list[Block]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One chunk, episode or procedure that was considered. `content_hash` tells later whether it has changed."""
+    """One chunk, episode or procedure that was considered. `content_hash` tells later whether it has changed.
+
+    `rule` is what matched a procedure, `decided_by` what set it apart from the next one that did.
+    """
 
     item_id: str
     tokens: int
@@ -60,6 +63,7 @@ class Item:
     content_hash: str
     left_out: LeftOut | None = None
     rule: str | None = None
+    decided_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
