@@ -36,6 +36,7 @@ SAMPLES = {
     "ARRAY": "{}",
     "tsvector": "x",
     "vector": "[1,0]",
+    "halfvec": "[1,0]",
     "sparsevec": "{1:1}/2",
 }
 FOREIGN = "somebody-else"

@@ -76,7 +76,7 @@ with query as (
   where e.tenant_id = %(tenant_id)s and e.agent_id = %(agent_id)s and e.user_id = %(user_id)s
 ), scanned as materialized (
   select f.episode_id, f.ordinal, (s.words - (f.terms <#> l.weights)) / l.information as share,
-         -(coalesce(f.context, f.embedding::halfvec) <#> %(vector)s::halfvec) as dense
+         -(f.context <#> %(vector)s::halfvec) as dense
   from episode_facts f cross join lexical l join sessions s using (episode_id)
   where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
     and f.space_id = %(space_id)s
@@ -100,7 +100,7 @@ with query as (
   cross join query q
 )
 select c.episode_id, c.ordinal, c.kind, c.content, c.share, c.cosine, c.has_words,
-       c.score + %(part_weight)s * greatest(c.part_cosine - c.cosine, 0) as score,
+       c.score + %(part_weight)s * coalesce(c.part_cosine - c.cosine, 0) as score,
        e.conversation_id, e.started_at, e.summary, e.archived_at is not null as archived
 from compared c
 join episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = c.episode_id

@@ -23,7 +23,7 @@ from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.agent_id = any(%(agent_ids)s) and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
   and c.generation = d.live_generation
-order by (c.embedding <=> %(vector)s) + %(share)s / %(information)s * (c.terms <#> %(words)s::sparsevec),
+order by (c.near <=> %(vector)s::halfvec) + %(share)s / %(information)s * (c.terms <#> %(words)s::sparsevec),
          c.document_id, c.ordinal
 limit %(candidates)s
 
@@ -44,8 +44,8 @@ select c.document_id, c.generation, c.ordinal
 from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and vector_dims(c.embedding) = 384 and c.generation = d.live_generation
-order by c.embedding::halfvec(384) <=> %(vector)s::halfvec(384)
+  and vector_dims(c.near) = 384 and c.generation = d.live_generation
+order by c.near::halfvec(384) <=> %(vector)s::halfvec(384)
 limit %(candidates)s
 
 -- nearest_1024 --
@@ -54,8 +54,8 @@ select c.document_id, c.generation, c.ordinal
 from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and vector_dims(c.embedding) = 1024 and c.generation = d.live_generation
-order by c.embedding::halfvec(1024) <=> %(vector)s::halfvec(1024)
+  and vector_dims(c.near) = 1024 and c.generation = d.live_generation
+order by c.near::halfvec(1024) <=> %(vector)s::halfvec(1024)
 limit %(candidates)s
 
 -- with_words --
