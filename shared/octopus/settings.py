@@ -51,7 +51,8 @@ class Settings(BaseSettings):
     event_bus: str | None = None
     ingest_queue_url: str | None = None
 
-    # Documents: how large they may be, and how they are cut.
+    # Documents: how large they may be, and how they are cut. Lambda's Python finds its libraries by the path.
+    library_path: str | None = Field(default=None, validation_alias="LD_LIBRARY_PATH")
     document_max_pages: int = Field(default=2_000, gt=0)
     chunk_strategy: Literal["structure", "sentence", "fixed"] = "structure"
     chunk_tokens: int = Field(default=512, ge=32, le=8_192, description="less where the embedding model sees less")

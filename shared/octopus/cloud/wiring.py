@@ -258,7 +258,7 @@ class Services:
 
     @cached_property
     def document_reader(self) -> SandboxedReader:
-        return SandboxedReader(Limits(pages=self.settings.document_max_pages))
+        return SandboxedReader(Limits(pages=self.settings.document_max_pages), self.settings.library_path)
 
     @cached_property
     def ingest_document(self) -> IngestDocument:

@@ -29,13 +29,15 @@ _Process = subprocess.Popen[bytes]
 class SandboxedReader:
     """Implements `octopus.semantic.ports.Reader`. A process that is done waits for the next document."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, library_path: str | None = None) -> None:
+        """`library_path` is LD_LIBRARY_PATH, where Python needs it to start."""
         self._limits = limits
+        self._library_path = library_path
         self._idle: list[_Process] = []
 
     def blocks(self, path: Path, media_type: str) -> Generator[Block]:
         request = {"path": str(path), "media_type": media_type, "limits": asdict(self._limits)}
-        process = self._idle.pop() if self._idle else _start()
+        process = self._idle.pop() if self._idle else self._start()
         finished = False
         try:
             for message in self._answer(process, request):
@@ -56,6 +58,20 @@ class SandboxedReader:
         while self._idle:
             _end(self._idle.pop())
 
+    def _start(self) -> _Process:
+        # Nothing of this process's environment, which has credentials; only where the code is.
+        environment = {"PYTHONPATH": os.pathsep.join(sys.path), "LANG": "C.UTF-8"}
+        if self._library_path:
+            environment["LD_LIBRARY_PATH"] = self._library_path
+        return subprocess.Popen(
+            [sys.executable, "-m", "octopus.semantic.extract"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
+
     def _answer(self, process: _Process, request: dict[str, Any]) -> Iterator[Any]:
         """What the process says, line by line. Raises `DocumentRejected` when it falls silent or dies."""
         assert process.stdin is not None
@@ -73,18 +89,6 @@ class SandboxedReader:
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 yield json.loads(line)
-
-
-def _start() -> _Process:
-    return subprocess.Popen(
-        [sys.executable, "-m", "octopus.semantic.extract"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        # Nothing of this process's environment, which has credentials; only where the code is.
-        env={"PYTHONPATH": os.pathsep.join(sys.path), "LANG": "C.UTF-8"},
-        start_new_session=True,
-    )
 
 
 def _end(process: _Process) -> None:
