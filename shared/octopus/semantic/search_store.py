@@ -45,7 +45,7 @@ class PostgresKnowledgeSearch:
             "text": text,
             "vector": PgVector(vector),
             "share": _WEIGHTS.share if hybrid else 0.0,
-            "candidates": max(limit, _WEIGHTS.candidates) if hybrid else limit,
+            "candidates": max(limit, _WEIGHTS.candidates),  # found in half precision, then compared in full
             "limit": limit,
         }
         async with self._database.transaction(tenant_id) as tx:

@@ -1,0 +1,174 @@
+"""Search among an agent's chunks: scanned or by index, it finds the same, within its filters, and in one order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from octopus.agents.store import PostgresAgentStore
+from octopus.agents.types import Agent
+from octopus.cloud.database import Database
+from octopus.cloud.embedding_space import EmbeddingSpace
+from octopus.cloud.queries import load_queries
+from octopus.relevance import Vector
+from octopus.semantic.search_store import PostgresKnowledgeSearch
+from octopus.semantic.types import Hit, SearchMode
+from tests.conftest import DatabaseUrls
+from tests.support.embedder import WordEmbedder
+from tests.support.library import Library
+
+TENANT = "acme"
+MODES: list[SearchMode] = ["vector", "hybrid"]
+WORDS = [f"{a}{b}" for a in ("bar", "den", "fol", "gim", "kos") for b in ("ale", "ind", "orm", "ust")]
+
+
+class Wide(WordEmbedder):
+    """As long as the shipped embedder's vectors, so that the index is there for it."""
+
+    dimensions = 384
+
+
+@pytest.fixture
+def embedder() -> Wide:
+    return Wide()
+
+
+@pytest.fixture
+def library(database: Database, space: EmbeddingSpace, embedder: Wide) -> Library:
+    return Library(database, space, embedder)
+
+
+class Search:
+    """The production search with a switch: everything by scan, or everything by index."""
+
+    def __init__(self, database: Database, space: EmbeddingSpace, embedder: Wide) -> None:
+        self._embedder = embedder
+        self._by = {
+            "scan": PostgresKnowledgeSearch(database, space, exact_to=10**9),
+            "index": PostgresKnowledgeSearch(database, space, exact_to=0),
+        }
+
+    async def __call__(
+        self,
+        way: str,
+        agents: Sequence[UUID],
+        text: str,
+        mode: SearchMode = "hybrid",
+        limit: int = 5,
+        tenant: str = TENANT,
+    ) -> list[Hit]:
+        vector: Vector = (await self._embedder.embed([text]))[0]
+        return await self._by[way].search(tenant, agents, text, vector, mode, limit)
+
+
+@pytest.fixture
+def search(database: Database, space: EmbeddingSpace, embedder: Wide) -> Search:
+    return Search(database, space, embedder)
+
+
+def sentences(number: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=8)) + f" item{seed}x{n}" for n in range(number)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_index_finds_what_a_scan_finds(
+    library: Library, search: Search, agent: Agent, mode: SearchMode
+) -> None:
+    for n in range(10):
+        await library.add(agent.agent_id, sentences(30, n))
+    rng = random.Random(3)
+    for _ in range(20):
+        asked = " ".join(rng.choices(WORDS, k=4))
+        scanned, walked = [await search(way, [agent.agent_id], asked, mode, 10) for way in ("scan", "index")]
+        assert [(h.document_id, h.ordinal) for h in walked] == [(h.document_id, h.ordinal) for h in scanned]
+
+
+@pytest.mark.parametrize("way", ["scan", "index"])
+@pytest.mark.parametrize("mode", MODES)
+async def test_filters_leave_as_many_as_there_are(
+    library: Library, search: Search, database: Database, agent: Agent, way: str, mode: SearchMode
+) -> None:
+    """A small agent among large neighbours, in its tenant and in another: the index must not run dry before it."""
+    other = await PostgresAgentStore(database).create_agent(TENANT, "other", "", "You.", None, {})
+    foreign = await PostgresAgentStore(database).create_agent("beta", "aria", "", "You.", None, {})
+    asked = " ".join(WORDS[:4])
+    await library.add(other.agent_id, [asked] * 300)
+    await library.add(foreign.agent_id, [asked] * 300, tenant="beta")
+    few = await library.add(agent.agent_id, ["nothing alike", "quite another thing", asked])
+
+    found = await search(way, [agent.agent_id], asked, mode, 10)
+
+    assert [hit.document_id for hit in found] == [few] * 3
+    assert found[0].ordinal == 2
+    assert await search(way, [agent.agent_id], asked, mode, 10, tenant="beta") == []
+    assert len(await search(way, [agent.agent_id, other.agent_id], asked, mode, 10)) == 10
+
+
+@pytest.mark.parametrize("way", ["scan", "index"])
+async def test_a_rare_word_finds_what_the_vector_misses(
+    library: Library, search: Search, agent: Agent, way: str
+) -> None:
+    await library.add(agent.agent_id, sentences(300, 1))
+    long = await library.add(agent.agent_id, ["error E4711 " + " ".join(WORDS * 5)])
+
+    meant = await search(way, [agent.agent_id], f"what is E4711 {WORDS[0]} {WORDS[1]}", "vector", 5)
+    worded = await search(way, [agent.agent_id], f"what is E4711 {WORDS[0]} {WORDS[1]}", "hybrid", 5)
+
+    assert long not in {hit.document_id for hit in meant}
+    assert worded[0].document_id == long
+    assert worded[0].share > 0.5
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_equals_stand_in_the_order_of_their_place(
+    library: Library, search: Search, agent: Agent, mode: SearchMode
+) -> None:
+    await library.add(agent.agent_id, ["the very same words"] * 40)
+    found = await search("scan", [agent.agent_id], "the very same words", mode, 40)
+    assert [hit.ordinal for hit in found] == list(range(40))
+
+
+@pytest.mark.parametrize("asked", ["", "the of and", "quux", "日本語", "'; drop table chunks; --", "a " * 5_000])
+@pytest.mark.parametrize("way", ["scan", "index"])
+async def test_any_text_can_be_asked(library: Library, search: Search, agent: Agent, way: str, asked: str) -> None:
+    await library.add(agent.agent_id, sentences(3, 1))
+    assert len(await search(way, [agent.agent_id], asked)) == 3
+    assert await search(way, [uuid4()], asked) == []
+
+
+async def test_word_counts_follow_what_is_live(library: Library, database: Database, agent: Agent) -> None:
+    """Published, replaced, withdrawn, deleted: always as if counted anew."""
+    first = await library.add(agent.agent_id, sentences(5, 1))
+    second = await library.add(agent.agent_id, sentences(5, 2))
+    assert await library.counts(agent.agent_id) == await library.recounted(agent.agent_id)
+
+    await library.replace(agent.agent_id, first, sentences(7, 3))
+    assert await library.counts(agent.agent_id) == await library.recounted(agent.agent_id)
+
+    await library.withdraw(first)
+    assert await library.counts(agent.agent_id) == await library.recounted(agent.agent_id)
+
+    await library.delete(second)
+    assert await library.counts(agent.agent_id) == {}
+    assert await database.all(TENANT, load_queries("tests.support", "library.sql")["postings"]) == []
+
+
+async def test_a_scan_never_walks_the_index_and_a_walk_never_sorts(
+    library: Library, agent: Agent, database_urls: DatabaseUrls
+) -> None:
+    """One plan per query, whatever the planner knows of the tables: empty, small, and with statistics."""
+    for documents in (0, 1, 40):
+        for n in range(documents):
+            await library.add(agent.agent_id, sentences(20, n))
+        if documents == 40:
+            with psycopg.connect(database_urls.owner, autocommit=True) as connection:
+                connection.execute("analyze")
+        scan, nearest = await library.plans(agent.agent_id)
+        assert "chunks_nearest" not in scan
+        assert "Index Scan using chunks_nearest_384" in nearest
+        assert "Sort" not in nearest

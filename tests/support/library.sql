@@ -1,0 +1,36 @@
+-- add_document --
+-- A document that is about to be indexed
+insert into documents (tenant_id, document_id, agent_id, file_name, object_key, media_type, created_by)
+values (%(tenant_id)s, %(document_id)s, %(agent_id)s, %(document_id)s, %(document_id)s, 'text/plain', 'ada')
+
+-- add_chunk --
+-- A chunk of a generation
+insert into chunks (tenant_id, document_id, generation, ordinal, agent_id, content, token_count, content_hash, space_id,
+                    embedding)
+values (%(tenant_id)s, %(document_id)s, %(generation)s, %(ordinal)s, %(agent_id)s, %(content)s, 1, '', %(space_id)s,
+        %(embedding)s)
+
+-- show --
+-- Let recall see a generation
+update documents set live_generation = %(generation)s where tenant_id = %(tenant_id)s and document_id = %(document_id)s
+
+-- delete_document --
+-- Delete a document with its chunks
+delete from documents where tenant_id = %(tenant_id)s and document_id = %(document_id)s
+
+-- counts --
+-- How many chunks have each term, as kept
+select term, chunks from chunk_term_counts where agent_id = %(agent_id)s and chunks <> 0
+
+-- recounted --
+-- How many live chunks have each term
+select t.term, count(*) as chunks
+from chunks c
+join documents d using (tenant_id, document_id)
+cross join lateral (select 0 union all select term from entries_of(c.terms)) as t (term)
+where c.agent_id = %(agent_id)s and c.generation = d.live_generation
+group by t.term
+
+-- postings --
+-- Every posting
+select term, document_id, ordinals from chunk_postings
