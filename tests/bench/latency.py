@@ -4,7 +4,7 @@
 
 A database holds SIZE chunks: half of them are one agent's, whose user has 10,000 facts; 1,000 another's, whose user has
 1,000; the rest belong to many tenants. The agents have 1,000 procedures. Each turn asks the three stores concurrently,
-as production does, for a message whose vector is known already. `store` is the slowest store asked alone.
+as production does, for a message whose vector is known already. CPU is that of client and database for one turn.
 Recall compares the ten best by index with those of an exact scan. The databases of `--keep` are filled once.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import psutil
 import psycopg
 
 from infra.local.postgres import SUPERUSER, Postgres
@@ -90,7 +91,13 @@ async def timed(turns: Sequence[Asked], at_once: int, run: Callable[[Query], Awa
     return [ms for lane in await asyncio.gather(*(one_after_another() for _ in range(at_once))) for ms in lane]
 
 
-async def measure(size: int, name: str, who: Owner, stores: Stores, turns: list[Asked]) -> None:
+def cpu_ms(server: Postgres) -> float:
+    """What the server's processes and this one have used so far: unlike time, it does not depend on who else runs."""
+    used = [p.cpu_times() for p in (psutil.Process(), *psutil.Process(server.process.pid).children(recursive=True))]
+    return 1e3 * sum(times.user + times.system for times in used)
+
+
+async def measure(size: int, name: str, who: Owner, stores: Stores, turns: list[Asked], server: Postgres) -> None:
     scope = who.scope
 
     async def alone(memory: KnowledgeRecall | EpisodicRecall | ProcedureRecall) -> list[float]:
@@ -101,11 +108,14 @@ async def measure(size: int, name: str, who: Owner, stores: Stores, turns: list[
     store_ms = [float(np.median(await alone(memory))) for memory in memories]
     recalls = [await overlap(stores, scope, turns[:50], mode) for mode in ("vector", "hybrid")]
     for at_once in CONCURRENT:
+        before = cpu_ms(server)
         took = await timed(turns, at_once, lambda it: stores.phase.read(scope, it, CONFIG))
+        cpu = (cpu_ms(server) - before) / len(turns)
         p50, p95 = np.percentile(took, [50, 95])
         ratio = f"{p50 / max(store_ms):.2f}" if at_once == 1 else ""
         print(
-            f"| {size:,} | {name}: {who.chunks:,} chunks, {who.facts:,} facts | {at_once} | {p50:.1f} | {p95:.1f} | "
+            f"| {size:,} | {name}: {who.chunks:,} chunks, {who.facts:,} facts | {at_once} | {p50:.1f} | {p95:.1f} "
+            f"| {cpu:.1f} | "
             + " / ".join(f"{ms:.1f}" for ms in store_ms)
             + f" | {ratio} | {recalls[0]:.3f} / {recalls[1]:.3f} |",
             flush=True,
@@ -169,7 +179,7 @@ async def main() -> None:
         print(
             "| database | agent | turns at once | p50 ms | p95 ms | procedures / knowledge / episodes alone | ", end=""
         )
-        print("p50 / slowest | recall vector / hybrid |\n|---|---|---|---|---|---|---|---|")
+        print("p50 / slowest | recall vector / hybrid |\n|---|---|---|---|---|---|---|---|---|")
         for size in arguments.size or SIZES:
             url, largest = await database_of(server, size)
             database = Database.at(url, pool_size=3 * max(CONCURRENT))
@@ -181,7 +191,7 @@ async def main() -> None:
                 )
                 if not listed:
                     await add_procedures(stores, who)
-                await measure(size, name, who, stores, turns)
+                await measure(size, name, who, stores, turns, server)
             await database.close()
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from infra.local.postgres import with_server
 from octopus.cloud.database import Database
 from octopus.cloud.embedding_space import EmbeddingSpace
-from tests.bench.recall_data import CATEGORIES, Collection, Item, cranfield, locomo
+from tests.bench.recall_data import CATEGORIES, Collection, cranfield, locomo
 from tests.bench.recall_metrics import DEPTH, found, interval, ndcg, sessions_by_best_item
 from tests.bench.recall_systems import (
     Bm25,
@@ -34,7 +34,7 @@ from tests.bench.recall_systems import (
     OctopusKnowledge,
     Peer,
     System,
-    Text,
+    texts_of,
 )
 from tests.bench.recall_vectors import KeptEmbedder
 from tests.support.schema import create_database, prepare
@@ -81,10 +81,8 @@ class Outcome:
 async def run(system: System, collections: Sequence[Collection], say: bool, embedder: KeptEmbedder) -> Outcome:
     outcome = Outcome()
     for collection in collections:
-        texts = [item.said if say else item.text for item in collection.items]
-        vectors = await embedder.embed(texts)
         asked = await embedder.embed([question.text for question in collection.questions])
-        await system.add([_text(*it) for it in zip(collection.items, texts, vectors, strict=True)])
+        await system.add(await texts_of(collection, say, embedder))
         for number, question in enumerate(collection.questions):
             ranked = await system.rank(question.text, asked[number], RANKED)
             began = time.perf_counter()
@@ -92,10 +90,6 @@ async def run(system: System, collections: Sequence[Collection], say: bool, embe
             took = system.took if isinstance(system, Peer) else None
             outcome.add(ranked, collection, number, took or time.perf_counter() - began)
     return outcome
-
-
-def _text(item: Item, text: str, vector: list[float]) -> Text:
-    return Text(text, item.session, item.date, vector)
 
 
 def report(name: str, outcomes: dict[str, Outcome]) -> None:

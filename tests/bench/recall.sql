@@ -12,7 +12,7 @@ values (%(tenant_id)s, %(document_id)s, %(agent_id)s, %(file_name)s, %(file_name
 -- The one chunk of a document
 insert into chunks (tenant_id, document_id, generation, ordinal, agent_id, content, token_count, content_hash, space_id,
                     embedding)
-values (%(tenant_id)s, %(document_id)s, 1, 0, %(agent_id)s, %(content)s, 0, '', %(space_id)s, %(embedding)s)
+values (%(tenant_id)s, %(document_id)s, 1, 0, %(agent_id)s, %(content)s, %(token_count)s, '', %(space_id)s, %(embedding)s)
 
 -- publish_document --
 -- Let recall see it

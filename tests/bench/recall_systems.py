@@ -22,6 +22,7 @@ from octopus.agents.store import PostgresAgentStore
 from octopus.cloud.database import Database
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
+from octopus.cloud.tokens import count_tokens
 from octopus.embedding import Embedder
 from octopus.episodic.context import contexts, parts
 from octopus.episodic.ports import NewEpisode, Trace
@@ -30,6 +31,7 @@ from octopus.recall import Scope
 from octopus.relevance import Vector
 from octopus.semantic.search_store import PostgresKnowledgeSearch
 from octopus.semantic.types import SearchMode
+from tests.bench.recall_data import Collection
 
 _SQL = load_queries("tests.bench", "recall.sql")
 TENANT = "bench"
@@ -43,6 +45,14 @@ class Text:
     session: int
     at: datetime | None
     vector: Vector
+
+
+async def texts_of(collection: Collection, say: bool, embedder: Embedder) -> list[Text]:
+    """The items of a collection, with their speakers if `say`, and their vectors."""
+    texts = [item.said if say else item.text for item in collection.items]
+    vectors = await embedder.embed(texts)
+    rows = zip(collection.items, texts, vectors, strict=True)
+    return [Text(text, item.session, item.date, vector) for item, text, vector in rows]
 
 
 class System(Protocol):
@@ -139,12 +149,12 @@ class OctopusEpisodes:
 
     def __init__(self, database: Database, space: EmbeddingSpace, embedder: Embedder) -> None:
         self._database = database
-        self._store = PostgresEpisodeStore(database, space)
+        self.store = PostgresEpisodeStore(database, space)
         self._embedder = embedder
 
     async def add(self, items: Sequence[Text]) -> None:
         agent = await PostgresAgentStore(self._database).create_agent(TENANT, uuid4().hex, "", "Remember.", None, {})
-        self._scope = Scope(TENANT, "ada", agent.agent_id)
+        self.scope = Scope(TENANT, "ada", agent.agent_id)
         self._positions: dict[tuple[UUID, int], int] = {}
         for _, session in groupby(enumerate(items), key=lambda numbered: numbered[1].session):
             await self._close(list(session))
@@ -154,24 +164,24 @@ class OctopusEpisodes:
         params = {
             "tenant_id": TENANT,
             "conversation_id": conversation,
-            "agent_id": self._scope.agent_id,
-            "user_id": self._scope.user_id,
+            "agent_id": self.scope.agent_id,
+            "user_id": self.scope.user_id,
             "last_seq": len(session),
             "at": session[0][1].at or datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=session[0][1].session),
         }
         await self._database.run(TENANT, _SQL["begin_session"], params)
-        claim = await self._store.claim_session(TENANT, conversation, len(session), "bench", 60)
+        claim = await self.store.claim_session(TENANT, conversation, len(session), "bench", 60)
         assert claim is not None
         surrounded = contexts([item.vector for _, item in session], [True] * len(session))
         traces = [
             Trace("passage", item.text, seq, seq, 0, item.vector, context, await self._embedder.embed(parts(item.text)))
             for seq, ((_, item), context) in enumerate(zip(session, surrounded, strict=True), start=1)
         ]
-        assert await self._store.write_episode(TENANT, claim, "bench", NewEpisode("", "verbatim", len(session), traces))
+        assert await self.store.write_episode(TENANT, claim, "bench", NewEpisode("", "verbatim", len(session), traces))
         self._positions |= {(conversation, ordinal): n for ordinal, (n, _) in enumerate(session)}
 
     async def rank(self, question: str, vector: Vector, limit: int) -> list[int]:
-        hits = await self._store.best_traces(self._scope, question, vector, limit)
+        hits = await self.store.best_traces(self.scope, question, vector, limit)
         return [self._positions[hit.episode.conversation_id, hit.ordinal] for hit in hits]
 
 
@@ -183,11 +193,11 @@ class OctopusKnowledge:
         self._database = database
         self._space = space
         self._mode = mode
-        self._search = PostgresKnowledgeSearch(database, space, exact_to=exact_to)
+        self.search = PostgresKnowledgeSearch(database, space, exact_to=exact_to)
 
     async def add(self, items: Sequence[Text]) -> None:
         agent = await PostgresAgentStore(self._database).create_agent(TENANT, uuid4().hex, "", "Know.", None, {})
-        self._agent = agent.agent_id
+        self.agent = agent.agent_id
         documents = [uuid4() for _ in items]
         self._positions = {document: n for n, document in enumerate(documents)}
         space_id = await self._space.id()
@@ -195,9 +205,10 @@ class OctopusKnowledge:
             {
                 "tenant_id": TENANT,
                 "document_id": document,
-                "agent_id": self._agent,
+                "agent_id": self.agent,
                 "file_name": str(document),
                 "content": item.text,
+                "token_count": count_tokens(item.text),
                 "space_id": space_id,
                 "embedding": PgVector(item.vector),
             }
@@ -208,8 +219,11 @@ class OctopusKnowledge:
                 await tx.many(_SQL[statement], rows)
 
     async def rank(self, question: str, vector: Vector, limit: int) -> list[int]:
-        hits = await self._search.search(TENANT, [self._agent], question, vector, self._mode, limit)
-        return [self._positions[hit.document_id] for hit in hits]
+        hits = await self.search.search(TENANT, [self.agent], question, vector, self._mode, limit)
+        return [self.position(hit.document_id) for hit in hits]
+
+    def position(self, document_id: UUID) -> int:
+        return self._positions[document_id]
 
 
 class Peer:
