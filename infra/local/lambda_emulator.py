@@ -127,25 +127,25 @@ class Emulated:
         self._process = processes.start(
             sandboxed(self.function, command),
             log=self.log,
-            environment={**self._lambda_environment(), **self._environment, **more},
+            environment={**lambda_environment(self.function), **self._environment, **more},
         )
 
-    def _lambda_environment(self) -> dict[str, str]:
-        """As in "Defined runtime environment variables" of the Lambda developer guide."""
-        path = f"{python().parent}:/usr/local/bin:/usr/bin:/bin"
-        return {
-            "AWS_LAMBDA_FUNCTION_NAME": f"octopus-{self.function.name}",
-            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
-            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
-            "AWS_LAMBDA_FUNCTION_TIMEOUT": str(round(TIMEOUT_S)),
-            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
-            "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
-            "LAMBDA_TASK_ROOT": "/var/task",
-            "LANG": "en_US.UTF-8",
-            "TZ": ":UTC",
-            "PATH": path,
-            "PYTHONPATH": f"/var/task:/opt/python:{runtime_client()}",
-        }
+
+def lambda_environment(function: Function) -> dict[str, str]:
+    """As in "Defined runtime environment variables" of the Lambda developer guide."""
+    return {
+        "AWS_LAMBDA_FUNCTION_NAME": f"octopus-{function.name}",
+        "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
+        "AWS_LAMBDA_FUNCTION_TIMEOUT": str(round(TIMEOUT_S)),
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
+        "LAMBDA_TASK_ROOT": "/var/task",
+        "LANG": "en_US.UTF-8",
+        "TZ": ":UTC",
+        "PATH": f"{python().parent}:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": f"/var/task:/opt/python:{runtime_client()}",
+    }
 
 
 def sandboxed(function: Function, command: list[str]) -> list[str]:

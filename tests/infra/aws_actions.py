@@ -57,7 +57,7 @@ def actions(function: str) -> set[str]:
         for module, name in sorted(reached.nodes):
             visit(reached, module, name)
         for member in sorted(reached.members):
-            scan(reached, WIRING, services_members()[member])
+            scan(reached, *services_members()[member])
         if before == (len(reached.nodes), len(reached.attributes), len(reached.members)):
             break
     found = set[str]()
@@ -65,7 +65,7 @@ def actions(function: str) -> set[str]:
         for body in live(reached, definitions(module).get(name)):
             found |= set(called(module, body))
     for member in reached.members:
-        for node in ast.walk(services_members()[member]):
+        for node in ast.walk(services_members()[member][1]):
             if isinstance(node, ast.Attribute):
                 found |= SETTINGS.get(node.attr, set())
     return found
@@ -96,13 +96,13 @@ def scan(reached: Reached, module: str, body: ast.AST) -> None:
         match node:
             case ast.Attribute(ast.Call(ast.Name("services")), attribute) if attribute in services_members():
                 reached.members.add(attribute)
-            case ast.Attribute(ast.Name("self"), attribute) if module == WIRING and attribute in services_members():
+            case ast.Attribute(ast.Name("self"), attribute) if is_wiring(module) and attribute in services_members():
                 reached.members.add(attribute)
         if isinstance(node, ast.Attribute):
             reached.attributes.add(node.attr)
         if isinstance(node, ast.Name):
             target = names.get(node.id, ("", ""))
-            if target[0] != WIRING and target[1] in definitions(target[0]):
+            if not is_wiring(target[0]) and target[1] in definitions(target[0]):
                 reached.nodes.add(target)
 
 
@@ -170,8 +170,18 @@ def imports(module: str) -> dict[str, tuple[str, str]]:
     return found
 
 
+def is_wiring(module: str) -> bool:
+    return module == WIRING or module.startswith(f"{WIRING}.")
+
+
 @cache
-def services_members() -> dict[str, ast.AST]:
-    services = definitions(WIRING)["Services"]
-    assert isinstance(services, ast.ClassDef)
-    return {part.name: part for part in services.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)}
+def services_members() -> dict[str, tuple[str, ast.AST]]:
+    """The members of Services with the module of the wiring that defines each."""
+    found: dict[str, tuple[str, ast.AST]] = {}
+    for path in sorted((CHECKOUT / "shared" / Path(*WIRING.split("."))).glob("*.py")):
+        module = WIRING if path.stem == "__init__" else f"{WIRING}.{path.stem}"
+        for part in definitions(module).values():
+            members = part.body if isinstance(part, ast.ClassDef) else []
+            methods = [m for m in members if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)]
+            found |= {method.name: (module, method) for method in methods}
+    return found

@@ -6,16 +6,18 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from infra.local.lambda_emulator import Emulated
+from infra.local.lambda_emulator import Emulated, Function
 from infra.local.processes import LOOPBACK
 from infra.local.web_adapter import forward
 from infra.local.workbench import Workbench
 from tests.infra.conftest import event
+from tests.infra.runtime_api import traced
 
 Start = Callable[..., Emulated]
 TRACE_ID, PARENT = "1-691e9f52-3f1c2a6b7d8e9f0011223344", "53995c3f42cd8ad8"  # of events/chat-url.json
@@ -134,3 +136,16 @@ def test_one_trace_per_turn_behind_the_adapter(
         with forward(renamed(turn, f"m-{time.time_ns()}"), chat.url) as answer:
             answer.read()
         check_turn(daemon.received(), "## chat", PARENT)
+
+
+def test_one_trace_per_turn_through_the_api(
+    bench: Workbench, daemon: Daemon, migrated: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """The buffered turn, under AWS's own runtime client."""
+    request = event(bench, "api-chat")
+    trace = f"Root={TRACE_ID};Parent={PARENT};Sampled=1"
+    with traced(Function("ApiFunction"), bench.environment | tracing(daemon), tmp_path / "log") as api:
+        for _ in range(2):
+            answer = api.invoke(renamed(request, f"m-{time.time_ns()}"), trace)
+            assert answer["statusCode"] == 200
+            check_turn(daemon.received(), "## handler", PARENT)

@@ -119,8 +119,13 @@ def test_handlers_follow_the_functions_name(name: str) -> None:
     assert handler == ("run.sh" if name == CHAT else Function(name).handler)
 
 
-def test_a_turn_ends_before_its_function_does() -> None:
-    assert template.functions()[CHAT]["Timeout"] > Settings.model_fields["turn_max_s"].default
+@pytest.mark.parametrize("name", [CHAT, "ApiFunction"])
+def test_a_turn_ends_before_its_function_does(name: str) -> None:
+    function = template.functions()[name]
+    longest = function["Environment"]["Variables"].get(
+        "OCTOPUS_TURN_MAX_S", Settings.model_fields["turn_max_s"].default
+    )
+    assert function.get("Timeout", template.load()["Globals"]["Function"]["Timeout"]) > int(longest)
 
 
 @pytest.mark.parametrize("name", ["IngestDocumentFunction", "RemoveDocumentFunction"])
