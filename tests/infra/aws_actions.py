@@ -176,12 +176,12 @@ def is_wiring(module: str) -> bool:
 
 @cache
 def services_members() -> dict[str, tuple[str, ast.AST]]:
-    """The members of Services with the module of the wiring that defines each."""
+    """What can be asked of `services()`: the methods of the wiring's classes, each with its module."""
     found: dict[str, tuple[str, ast.AST]] = {}
-    for path in sorted((CHECKOUT / "shared" / Path(*WIRING.split("."))).glob("*.py")):
-        module = WIRING if path.stem == "__init__" else f"{WIRING}.{path.stem}"
-        for part in definitions(module).values():
-            members = part.body if isinstance(part, ast.ClassDef) else []
-            methods = [m for m in members if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)]
-            found |= {method.name: (module, method) for method in methods}
+    for path in sorted((CHECKOUT / "shared" / "octopus" / "cloud" / "wiring").glob("*.py")):
+        module = f"{WIRING}.{path.stem}".removesuffix(".__init__")
+        for node in definitions(module).values():
+            for part in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                    found[part.name] = (module, part)
     return found
