@@ -24,10 +24,11 @@ from uuid import UUID
 
 import psutil
 
-from infra.local.postgres import with_server
+from infra.local.postgres import Postgres, with_server
 from octopus.agents.store import PostgresAgentStore
 from octopus.cloud.database import Database
 from octopus.cloud.minilm import MiniLmEmbedder
+from octopus.cloud.titan import TitanEmbedder
 from octopus.relevance import Vector
 from tests.support.schema import prepare
 from tests.support.shelf import TENANT, Shelf
@@ -50,8 +51,8 @@ class CountingEmbedder(MiniLmEmbedder):
         return await super().embed(texts)
 
 
-class FreeEmbedder(MiniLmEmbedder):
-    """Counts tokens as the real one and costs nothing: what is measured is everything else."""
+class FreeEmbedder(TitanEmbedder):
+    """Costs nothing, and has no model in memory: what is measured is everything else."""
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         return [[1.0] + [0.0] * (self.dimensions - 1) for _ in texts]
@@ -200,24 +201,35 @@ def prose(size: int) -> Iterator[bytes]:
         yield paragraph
 
 
+async def fresh(server: Postgres, name: str) -> tuple[str, Database, UUID]:
+    """A database with an agent."""
+    url = await prepare(server, name)
+    database = Database.at(url, pool_size=4)
+    agent = await PostgresAgentStore(database).create_agent(TENANT, "aria", "", "You.", None, {})
+    return url, database, agent.agent_id
+
+
 async def main() -> None:
     with tempfile.TemporaryDirectory() as directory, with_server(Path(directory) / "data") as server, moto():
-        url = await prepare(server)
-        database = Database.at(url, pool_size=4)
-        agent = await PostgresAgentStore(database).create_agent(TENANT, "aria", "", "You.", None, {})
-        print("Throughput, MiniLM")
-        await throughput(database, agent.agent_id)
-        print("A document that comes again")
-        await changes(database, agent.agent_id)
+        sections = sys.argv[1:] or ["throughput", "changes", "memory"]
+        url, database, agent_id = await fresh(server, "octopus_bench")
+        if "throughput" in sections:
+            print("Throughput, MiniLM", flush=True)
+            await throughput(database, agent_id)
+        if "changes" in sections:
+            print("A document that comes again", flush=True)
+            await changes(database, agent_id)
         await database.close()
-        print("Memory by size of a text")
-        for megabytes in MEMORY_MB:
-            arguments = [sys.executable, "-m", "tests.bench.ingest", url, str(agent.agent_id), str(megabytes)]
+        url, database, agent_id = await fresh(server, "octopus_memory")
+        await database.close()
+        print("Memory by size of a text, vectors as of Titan v2", flush=True)
+        for megabytes in MEMORY_MB if "memory" in sections else ():
+            arguments = [sys.executable, "-m", "tests.bench.ingest", url, str(agent_id), str(megabytes)]
             await (await asyncio.create_subprocess_exec(*arguments)).wait()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) == 4 and sys.argv[3].isdigit():
         asyncio.run(one_large_document(sys.argv[1], sys.argv[2], int(sys.argv[3])))
     else:
         asyncio.run(main())
