@@ -34,8 +34,8 @@ copy episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, con
 from stdin with (format binary)
 
 -- index_episodes --
--- The words of a tenant's episodes
-select index_episode(tenant_id, episode_id) from episodes where tenant_id = %s
+-- The words of some episodes
+select index_episode(tenant_id, episode_id) from episodes where episode_id = any(%s)
 
 -- count_terms --
 -- What the trigger of `documents` would have counted

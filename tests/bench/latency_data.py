@@ -146,29 +146,38 @@ def _chunks(connection: psycopg.Connection, world: World, owner: Owner, space_id
 
 
 def _facts(connection: psycopg.Connection, world: World, owner: Owner, space_id: int) -> None:
-    if not owner.facts:
-        return
     sessions = list(_sessions(owner))
+    for start in range(0, len(sessions), 50):  # vacuumed in between, as a table that grows slowly is
+        _episodes(connection, world, owner, space_id, dict(enumerate(sessions[start : start + 50], start)))
+        connection.execute("vacuum episode_facts, episodes")
+
+
+def _episodes(
+    connection: psycopg.Connection,
+    world: World,
+    owner: Owner,
+    space_id: int,
+    sessions: dict[int, tuple[UUID, datetime]],
+) -> None:
+    when = ["timestamptz", "timestamptz"]
     with connection.cursor() as cursor, cursor.copy(_SQL["copy_episodes"]) as copy:
-        copy.set_types(
-            ["text", "uuid", "uuid", "uuid", "text", "text", "text", "int4", "int4", *["timestamptz"] * 2, "text"]
-        )
-        for key, at in sessions:
+        copy.set_types(["text", *["uuid"] * 3, *["text"] * 3, "int4", "int4", *when, "text"])
+        for key, at in sessions.values():
             who = (owner.scope.tenant_id, key, uuid4(), owner.scope.agent_id, owner.scope.user_id)
             copy.write_row((*who, "A summary.", "model", PER_SESSION, PER_SESSION, at, at, "UserClosed"))
     types = ["text", "uuid", "int4", "uuid", "text", "text", "text", "int4", "int4", "vector", "halfvec", "vector[]"]
     with connection.cursor() as cursor, cursor.copy(_SQL["copy_facts"]) as copy:
         copy.set_types(types)
-        for number, (key, _) in enumerate(sessions):
+        for number, (key, _) in sessions.items():
             topics = np.full(PER_SESSION, number % TOPICS)
             vectors, parts = world.vectors(topics), world.vectors(np.repeat(topics, 3))
             for ordinal, text in enumerate(world.texts(topics, 8, 12)):
                 window = vectors[max(0, ordinal - 2) : ordinal + 3].mean(axis=0)
                 context = HalfVector(0.25 * vectors[ordinal] + 0.75 * window)
                 within = [PgVector(part) for part in parts[3 * ordinal : 3 * ordinal + 3]]
-                who = (owner.scope.tenant_id, key, ordinal, owner.scope.agent_id, owner.scope.user_id)
-                copy.write_row((*who, "passage", text, 20, space_id, PgVector(vectors[ordinal]), context, within))
-    connection.execute(_SQL["index_episodes"], (owner.scope.tenant_id,))
+                place = (owner.scope.tenant_id, key, ordinal, owner.scope.agent_id, owner.scope.user_id)
+                copy.write_row((*place, "passage", text, 20, space_id, PgVector(vectors[ordinal]), context, within))
+    connection.execute(_SQL["index_episodes"], ([key for key, _ in sessions.values()],))
 
 
 def _sessions(owner: Owner) -> Iterator[tuple[UUID, datetime]]:

@@ -64,7 +64,7 @@ class Worker:
         )
         if kill_after is not None:
             enough = len(self.embedded()) + kill_after
-            while len(self.embedded()) < enough and process.returncode is None:  # noqa: ASYNC110 a file
+            while len(self.embedded()) < enough and process.returncode is None:
                 await asyncio.sleep(0.005)
             await asyncio.sleep(random.Random(kill_after).uniform(0, 0.1))
             if process.returncode is None:

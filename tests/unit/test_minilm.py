@@ -69,9 +69,7 @@ async def test_text_is_read_up_to_256_tokens(embedder: MiniLmEmbedder) -> None:
 
 async def test_two_embedders_agree_also_under_concurrency(embedder: MiniLmEmbedder) -> None:
     text = "Every run gives the same vector."
-    vectors = await asyncio.gather(
-        *(embedder.embed([text]) for _ in range(8)), MiniLmEmbedder().embed([text])
-    )
+    vectors = await asyncio.gather(*(embedder.embed([text]) for _ in range(8)), MiniLmEmbedder().embed([text]))
     assert all(vector == vectors[0] for vector in vectors)
 
 

@@ -86,8 +86,6 @@ print(tokens.count_tokens("hello world"))
         "TMPDIR": str(tmp_path),
         "PATH": os.environ["PATH"],
     }
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("2\n", "")
     assert list(tmp_path.iterdir()) == []

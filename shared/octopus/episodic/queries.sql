@@ -75,7 +75,9 @@ with query as (
   from episodes e cross join lexical l
   where e.tenant_id = %(tenant_id)s and e.agent_id = %(agent_id)s and e.user_id = %(user_id)s
 ), scanned as materialized (
-  select f.episode_id, f.ordinal, (s.words - (f.terms <#> l.weights)) / l.information as share,
+  -- A session without any of the words has no trace with one: no need to look.
+  select f.episode_id, f.ordinal,
+         case when s.words > 0 then (s.words - (f.terms <#> l.weights)) / l.information else 0 end as share,
          -(f.context <#> %(vector)s::halfvec) as dense
   from episode_facts f cross join lexical l join sessions s using (episode_id)
   where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
