@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import psutil
@@ -94,7 +95,7 @@ async def timed(turns: Sequence[Asked], at_once: int, run: Callable[[Query], Awa
 def cpu_ms(server: Postgres) -> float:
     """What the server's processes and this one have used so far: unlike time, it does not depend on who else runs."""
     used = [p.cpu_times() for p in (psutil.Process(), *psutil.Process(server.process.pid).children(recursive=True))]
-    return 1e3 * sum(times.user + times.system for times in used)
+    return 1e3 * float(sum(times.user + times.system for times in used))
 
 
 async def measure(size: int, name: str, who: Owner, stores: Stores, turns: list[Asked], server: Postgres) -> None:
@@ -151,7 +152,7 @@ async def database_of(server: Postgres, size: int) -> tuple[str, list[Owner]]:
         await database.close()
         print(f"{size:,} chunks filled in {time.perf_counter() - began:.0f} s", flush=True)
     with psycopg.connect(server.dsn(name, SUPERUSER)) as connection:
-        agents = dict(connection.execute("select tenant_id, agent_id from agents").fetchall())
+        agents: dict[str, UUID] = dict(connection.execute("select tenant_id, agent_id from agents").fetchall())
     largest = [
         Owner(Scope(o.scope.tenant_id, "ada", agents[o.scope.tenant_id]), o.chunks, o.facts) for o in owners(size)[:2]
     ]
