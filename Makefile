@@ -126,6 +126,23 @@ bench-procedures: setup-dev  ## What it costs to match a message, by the number 
 bench-cache: setup-dev  ## What the provider's prompt cache makes of each layout and pruning strategy.
 	@$(BIN)/python -m tests.bench.cache
 
+.PHONY: setup-bench
+setup-bench:  ## Create .venv-bench with the stores that recall is compared with.
+	@$(call install,.venv-bench,requirements/bench.txt)
+
+.PHONY: bench-recall
+bench-recall: setup-dev setup-bench  ## What recall finds, beside other stores: DATA=directory of LoCoMo and Cranfield.
+	@$(BIN)/python -m tests.bench.recall $(DATA) --peers .venv-bench/bin/python $(ARGS)
+	@$(BIN)/python -m tests.bench.recall_prompt $(DATA)
+
+.PHONY: bench-latency
+bench-latency: setup-dev  ## How long the read phase takes by the size of the database: ARGS='--size 1000000 --keep DIR'.
+	@$(BIN)/python -m tests.bench.latency $(ARGS)
+
+.PHONY: calibrate
+calibrate: setup-dev  ## Fit what a cosine of the shipped embedder is worth: DATA as for bench-recall.
+	@$(BIN)/python -m tests.bench.calibrate $(DATA)
+
 .PHONY: lock
 lock:  ## Resolve requirements/*.in anew into exact, hashed locks.
 	@[ -x .venv-lock/bin/uv ] || { $(firstword $(PYTHON)) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv; }
@@ -135,4 +152,5 @@ lock:  ## Resolve requirements/*.in anew into exact, hashed locks.
 	compile requirements/runtime.in --output-file shared/requirements.txt; \
 	compile requirements/local.in --constraint shared/requirements.txt --output-file requirements/local.txt; \
 	compile requirements/dev.in --constraint requirements/local.txt --output-file requirements/dev.txt; \
-	compile requirements/sam.in --output-file requirements/sam.txt
+	compile requirements/sam.in --output-file requirements/sam.txt; \
+	compile requirements/bench.in --output-file requirements/bench.txt
