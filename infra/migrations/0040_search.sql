@@ -136,6 +136,12 @@ create index chunks_nearest_384 on chunks using hnsw ((near::halfvec(384)) halfv
 create index chunks_nearest_1024 on chunks using hnsw ((near::halfvec(1024)) halfvec_cosine_ops)
   where vector_dims(near) = 1024;
 
+-- Procedural memory
+
+alter table procedure_vectors
+  add column near halfvec not null generated always as (embedding::halfvec) stored,
+  alter column near set storage main;
+
 -- Episodic memory
 
 -- context: a quarter of the trace's own vector and three quarters of the mean of its window of dialogue.

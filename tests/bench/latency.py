@@ -177,10 +177,9 @@ async def main() -> None:
     server = Postgres(directory / "data", durable=False, settings=SETTINGS)
     server.start()
     with server:
-        print(
-            "| database | agent | turns at once | p50 ms | p95 ms | procedures / knowledge / episodes alone | ", end=""
-        )
-        print("p50 / slowest | recall vector / hybrid |\n|---|---|---|---|---|---|---|---|---|")
+        print("| database | agent | turns at once | p50 ms | p95 ms | CPU ms | ", end="")
+        print("procedures / knowledge / episodes alone | p50 / slowest | recall vector / hybrid |")
+        print("|---|---|---|---|---|---|---|---|---|")
         for size in arguments.size or SIZES:
             url, largest = await database_of(server, size)
             database = Database.at(url, pool_size=3 * max(CONCURRENT))

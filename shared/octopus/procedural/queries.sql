@@ -26,7 +26,7 @@ select p.procedure_id, p.agent_id, p.name, p.description, p.trigger_kind, p.trig
        p.priority, p.steps, p.status, p.is_active, p.version, p.created_by, p.source_conversation_id, p.reviewed_by,
        p.reviewed_at, p.review_note, p.created_at, p.updated_at, near.cosine
 from (
-  select v.procedure_id, max(1 - (v.embedding <=> %(vector)s)) as cosine
+  select v.procedure_id, max(1 - (v.near <=> %(vector)s::halfvec)) as cosine
   from procedures c
   join procedure_vectors v on v.tenant_id = c.tenant_id and v.procedure_id = c.procedure_id
   where c.tenant_id = %(tenant_id)s and (c.agent_id = %(agent_id)s or c.agent_id is null)
