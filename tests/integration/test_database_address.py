@@ -35,9 +35,10 @@ async def password(url: str) -> str:
 
 async def test_a_token_is_what_boto3_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a/session+token=")
-    for _ in range(3):  # the clock may pass a second in between
+    client = boto3.client("rds")
+    for _ in range(10):  # the clock may pass a second in between
         mine = await password(URL)
-        theirs = boto3.client("rds").generate_db_auth_token(urlsplit(URL).hostname, 5432, "octopus_app")
+        theirs = client.generate_db_auth_token(urlsplit(URL).hostname, 5432, "octopus_app")
         if mine == theirs:
             break
     assert mine == theirs
@@ -79,7 +80,7 @@ async def test_tls_is_verified_unless_the_address_says_otherwise() -> None:
 async def test_a_secret_that_cannot_be_read_is_a_database_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    with pytest.raises(DatabaseUnavailable, match="octopus/owner"):
+    with pytest.raises(DatabaseUnavailable, match="secret"):
         await secret_address(URL, "octopus/owner")()
 
 

@@ -127,8 +127,9 @@ def _fill(connection: psycopg.Connection[Any], rows: list[Row]) -> None:
                                  message_count, last_seq, started_at, ended_at, end_reason)
            values (%(t)s, %(e)s, %(c)s, %(a)s, %(u)s, %(text)s, 'verbatim', 1, 1, now(), now(), 'Timeout')""",
         """insert into episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, token_count,
-                                      space_id, embedding)
-           values (%(t)s, %(e)s, 0, %(a)s, %(u)s, 'fact', %(text)s, 1, %(space)s, %(vector)s::vector)""",
+                                      space_id, embedding, context)
+           values (%(t)s, %(e)s, 0, %(a)s, %(u)s, 'fact', %(text)s, 1, %(space)s, %(vector)s::vector,
+                   %(vector)s::halfvec)""",
     )
     params = [
         {
