@@ -23,18 +23,25 @@ from octopus.cloud.tokens import count_tokens
 from octopus.cloud.wiring import services
 from octopus.errors import BodyTooLarge, NotFound, OctopusError
 from octopus.problem import CONTENT_TYPE, problem, problem_headers
-from octopus.turn_events import TurnEvent, collected
+from octopus.turn_events import TurnError, TurnEvent, Waiting, collected
 
 KEEP_ALIVE_S = 10
+PATIENCE_S = 3.0  # a turn begins in a tenth of a second; the read phase gives up after two
 
 
 async def chat(request: Request) -> Response:
-    """Everything that can go wrong before the user's message is durable is an HTTP status; after it, an event."""
+    """Everything that can go wrong before the user's message is durable is an HTTP status; after it, an event.
+
+    A turn that has not begun after a moment waits for something to wake up, a database that was scaled to zero as a
+    rule: the stream then opens and says so, and whatever goes wrong is an event.
+    """
     caller = await services().verifier.verify(request.headers.get("authorization"))
     asked = turn_request(await _body(request))
-    events = await services().turns.begin(caller, asked)
+    beginning = asyncio.ensure_future(services().turns.begin(caller, asked))
     if request.headers.get("accept", "").startswith("application/json"):
-        return Response(_json(await collected(events)), media_type="application/json")
+        return Response(_json(await collected(await beginning)), media_type="application/json")
+    await asyncio.wait({beginning}, timeout=PATIENCE_S)
+    events = await beginning if beginning.done() else _awaited(beginning)
     return EventSourceResponse(_sent(events), ping=KEEP_ALIVE_S, headers={"Cache-Control": "no-store"})
 
 
@@ -64,6 +71,18 @@ async def _lifespan(_: Starlette) -> AsyncIterator[None]:
 def _say_if_failed(warming: asyncio.Task[None]) -> None:
     if not warming.cancelled() and (error := warming.exception()):
         logger.warning("warm-up failed; the first turn will say why", exc_info=error)
+
+
+async def _awaited(beginning: asyncio.Future[AsyncIterator[TurnEvent]]) -> AsyncIterator[TurnEvent]:
+    """Say that the turn is waiting, then its events, or why there are none."""
+    yield Waiting("The turn has not begun yet: a database that was asleep takes up to a minute to wake up.")
+    try:
+        events = await beginning
+    except OctopusError as error:
+        yield TurnError(error)
+        return
+    async for event in events:
+        yield event
 
 
 async def _sent(events: AsyncIterator[TurnEvent]) -> AsyncIterator[ServerSentEvent]:

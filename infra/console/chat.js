@@ -113,7 +113,8 @@ export class Chat {
     try {
       for await (const { name, data } of this.api.chat(request, control.signal)) {
         if (control.signal.aborted) break;
-        if (name === "turn_start") this.#started(turn, data);
+        if (name === "waiting") turn.wait(data.detail);
+        else if (name === "turn_start") this.#started(turn, data);
         else if (name === "memory") turn.memory(data);
         else if (name === "token") turn.add(data.text);
         else if (name === "tool_call") turn.toolCall(data.tool_call_id, data.tool_name);

@@ -61,6 +61,11 @@ export class TurnView {
     if (this.inspectButton) this.inspectButton.hidden = false;
   }
 
+  /** @param {string} detail why the turn has not begun yet */
+  wait(detail) {
+    fill(this.account, detail);
+  }
+
   /** @param {string} text more of the answer; drawn at most once per frame */
   add(text) {
     if (!this.#part) {

@@ -22,6 +22,14 @@ class TurnEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting(TurnEvent):
+    """The turn cannot begin yet; nothing is written yet either. Comes before `turn_start` or `error`, if at all."""
+
+    name: ClassVar[str] = "waiting"
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnStart(TurnEvent):
     """The message is durable. `continued_from` is the ended conversation that the request named, if it did."""
 
