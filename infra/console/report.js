@@ -82,7 +82,8 @@ function itemOf(item) {
     el("summary", {}, el("span", { class: "source" }, item.source ?? "Erased"), remark(item.state), el("span", { class: "verdict" }, verdict)),
     el("dl", {},
       fact("Rank", item.rank), fact("Relevance", score(item.relevance)), fact("Threshold", score(item.threshold)),
-      fact("Cosine", score(item.cosine)), item.rule && fact("Matched by", item.rule),
+      fact("Cosine", score(item.cosine)), item.share != null && fact("Words in common", score(item.share)),
+      item.rule && fact("Matched by", item.rule),
       item.decided_by && fact("Decided by", item.decided_by), fact("Tokens", count(item.tokens))),
     content(item)));
 }

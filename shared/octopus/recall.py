@@ -41,10 +41,12 @@ class Query:
 class Score:
     """How well a stored item fits the query.
 
-    `rank` counts from 1. `cosine` is the raw score in [-1, 1] and `relevance` its calibrated value in [0, 1]; both are
-    None where the item was not found by similarity (recency, a pattern, a name).
+    `rank` counts from 1. `cosine` in [-1, 1] is the raw score by meaning, `share` in [0, 1] that by words, and
+    `relevance` in [0, 1] what both are worth (`octopus.ranking`); each is None where the item was not found by it
+    (recency, a pattern, a name).
     """
 
     rank: int
     cosine: float | None = None
     relevance: float | None = None
+    share: float | None = None

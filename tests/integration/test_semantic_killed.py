@@ -80,7 +80,7 @@ async def watch(shelf: Shelf, seen: list[set[str]]) -> None:
     """What a reader finds, over and over: which versions of the document are visible at once."""
     vector = (await WordEmbedder().embed(["section of says"]))[0]
     while True:
-        hits = await shelf.store.search(TENANT, [shelf.agent_id], vector, 2 * CHUNKS)
+        hits = await shelf.search.search(TENANT, [shelf.agent_id], "", vector, "vector", 2 * CHUNKS)
         seen.append({hit.content.split()[3] for hit in hits} - {"common"})
         assert len(hits) in (0, CHUNKS)
         await asyncio.sleep(0.02)

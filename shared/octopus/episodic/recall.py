@@ -103,7 +103,8 @@ def relevance(hit: TraceHit, calibration: Calibration) -> float:
 def _found(traces: Sequence[TraceHit], calibration: Calibration, minimum: float) -> _Found:
     relevances = [relevance(trace, calibration) for trace in traces]
     relevant = [trace for trace, worth in zip(traces, relevances, strict=True) if worth >= minimum]
-    score = Score(0, max(trace.cosine for trace in traces), max(relevances))
+    share = round(max(trace.share for trace in traces), 4)
+    score = Score(0, max(trace.cosine for trace in traces), max(relevances), share)
     episode = _recalled(traces[0].episode, score, _matched(relevant[:MATCHES]))
     return _Found(episode, [trace for trace in relevant if trace.kind == "fact"])
 

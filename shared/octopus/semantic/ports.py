@@ -127,12 +127,6 @@ class KnowledgeStore(Protocol):
         """Note that the bus has taken the news of how the attempt ended."""
         ...
 
-    # Search
-
-    async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
-        """The nearest chunks of these agents, best first, with their cosine. Exact."""
-        ...
-
 
 class KnowledgeSearch(Protocol):
     """Search among the live chunks of one tenant's agents."""

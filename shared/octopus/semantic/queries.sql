@@ -138,17 +138,6 @@ where c.tenant_id = %(tenant_id)s and c.document_id = %(document_id)s
 update documents set announced = true
 where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
 
--- search_vector --
--- The nearest live chunks of some agents
-select c.document_id, c.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count,
-       1 - (c.embedding <=> %(vector)s) as cosine
-from chunks c
-join documents d using (tenant_id, document_id)
-where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and c.generation = d.live_generation
-order by c.embedding <=> %(vector)s
-limit %(limit)s
-
 -- start_reindex --
 -- A job that takes every document of an agent, also from an earlier job
 with taken as (

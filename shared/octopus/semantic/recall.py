@@ -61,7 +61,9 @@ class KnowledgeRecall:
             page=hit.page,
             content=hit.content,
             token_count=hit.token_count,
-            score=Score(rank, hit.cosine, self._calibration.relevance(evidence(hit.cosine, hit.share))),
+            score=Score(
+                rank, hit.cosine, self._calibration.relevance(evidence(hit.cosine, hit.share)), round(hit.share, 4)
+            ),
         )
 
 

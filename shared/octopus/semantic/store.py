@@ -12,12 +12,10 @@ from pgvector import Vector as PgVector
 from octopus.cloud.database import Database, Row
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
-from octopus.relevance import Vector
 from octopus.semantic.types import (
     Claim,
     Document,
     EmbeddedChunk,
-    Hit,
     Lane,
     NewDocument,
     QueuedDocument,
@@ -148,17 +146,6 @@ class PostgresKnowledgeStore:
             "failed": int(failed),
         }
         await self._database.run(lane.tenant_id, _SQL["finish_reindex"], params)
-
-    async def search(self, tenant_id: str, agent_ids: Sequence[UUID], vector: Vector, limit: int) -> list[Hit]:
-        params = {
-            "tenant_id": tenant_id,
-            "agent_ids": list(agent_ids),
-            "space_id": await self._space.id(),
-            "vector": PgVector(vector),
-            "limit": limit,
-        }
-        rows = await self._database.all(tenant_id, _SQL["search_vector"], params)
-        return [Hit(**row) for row in rows]
 
     async def _settle(self, claim: Claim, statement: LiteralString, **values: Any) -> bool:
         async with self._database.transaction(claim.tenant_id) as tx:

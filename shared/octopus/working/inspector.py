@@ -49,7 +49,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class InspectedItem:
-    """One chunk, episode or procedure: its scores, and why it was left out if it was."""
+    """One chunk, episode or procedure: its scores (`octopus.recall.Score`), and why it was left out if it was."""
 
     item_id: str
     source: str | None
@@ -64,6 +64,7 @@ class InspectedItem:
     included: bool
     left_out: str | None
     decided_by: str | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +228,7 @@ def _item(item: Item, content: Content | None) -> InspectedItem:
         included=item.left_out is None,
         left_out=item.left_out,
         decided_by=item.decided_by,
+        share=item.score.share,
     )
 
 
