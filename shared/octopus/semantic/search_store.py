@@ -20,6 +20,7 @@ _NEAREST = {384: _SQL["nearest_384"], 1024: _SQL["nearest_1024"]}  # the dimensi
 EXACT_TO = 10_000  # chunks: scanned faster than the index is walked, see tests/bench/latency.py
 INDEXED = 100  # candidates from each index; of 50,000 chunks as good as 200, at half the cost
 POSTINGS = 1_000  # chunks that are looked at for the rarest words of a query
+_ATTEMPTS = 3
 
 
 class PostgresKnowledgeSearch:
@@ -52,13 +53,11 @@ class PostgresKnowledgeSearch:
             words = await tx.one(_SQL["query_words"], params)
             assert words is not None
             params |= words
-            keys = await self._candidates(tx, params, len(vector), hybrid)
-            params |= {
-                "documents": [key["document_id"] for key in keys],
-                "generations": [key["generation"] for key in keys],
-                "ordinals": [key["ordinal"] for key in keys],
-            }
-            rows = await tx.all(_SQL["by_meaning_and_words" if hybrid else "by_meaning"], params | _FEEDBACK)
+            for _ in range(_ATTEMPTS):
+                keys = await self._candidates(tx, params, len(vector), hybrid)
+                rows = await tx.all(_SQL["by_meaning_and_words" if hybrid else "by_meaning"], params | _named(keys))
+                if len(rows) == min(limit, len(keys)):
+                    break  # else a document was replaced between the two statements
         return [Hit(**row) for row in rows]
 
     async def _candidates(self, tx: Transaction, params: Row, dimensions: int, hybrid: bool) -> list[Row]:
@@ -75,7 +74,16 @@ class PostgresKnowledgeSearch:
         return await tx.all(_SQL["scan"], params)
 
 
-_FEEDBACK = {
+def _named(keys: Sequence[Row]) -> Row:
+    """The parameters of the last statement."""
+    return _FEEDBACK | {
+        "documents": [key["document_id"] for key in keys],
+        "generations": [key["generation"] for key in keys],
+        "ordinals": [key["ordinal"] for key in keys],
+    }
+
+
+_FEEDBACK: Row = {
     "leaders": _WEIGHTS.leaders,
     "centroid": _WEIGHTS.centroid,
     "terms_added": _WEIGHTS.terms,
