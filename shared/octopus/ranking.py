@@ -26,8 +26,8 @@ class DialogueWeights:
 
     Measured on LoCoMo's development conversations, nDCG@10 of turns with and without speakers' names: cosine alone
     .340 and .146; BM25 of the turn .503 and .476; of its window .565 and .543; with the session .569 and .552; with the
-    cosine of turn and window .595 and .548; with that of the best sentence in the turn's place .612 and .556 (in memory;
-    through the production query .617 and .559).
+    cosine of turn and window .595 and .548; with that of the best sentence in the turn's place .612 and .556 (in
+    memory; through the production query .617 and .559).
     """
 
     session: float = 0.3  # of a session's BM25, beside its traces'
