@@ -74,24 +74,30 @@ with query as (
   select e.episode_id, -%(session_weight)s * (e.terms <#> l.weights) as words
   from episodes e cross join lexical l
   where e.tenant_id = %(tenant_id)s and e.agent_id = %(agent_id)s and e.user_id = %(user_id)s
-), scanned as materialized (
+), best as materialized (
   -- A session without any of the words has no trace with one: no need to look.
-  select f.episode_id, f.ordinal,
-         case when s.words > 0 then (s.words - (f.terms <#> l.weights)) / l.information else 0 end as share,
-         -(f.context <#> %(vector)s::halfvec) as dense
+  select f.episode_id,
+         max(case when s.words > 0 then %(share_weight)s * (s.words - (f.terms <#> l.weights)) / l.information else 0 end
+             - (f.context <#> %(vector)s::halfvec)) as score
   from episode_facts f cross join lexical l join sessions s using (episode_id)
   where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
     and f.space_id = %(space_id)s
-), best as materialized (
-  select episode_id, max(dense + %(share_weight)s * share) as score
-  from scanned
-  group by episode_id
-  order by score desc, episode_id
+  group by f.episode_id
+  order by score desc, f.episode_id
   limit %(episodes)s
+), scored as (
+  select f.episode_id, f.ordinal, -(f.context <#> %(vector)s::halfvec) as dense,
+         case when s.words > 0 then (s.words - (f.terms <#> l.weights)) / l.information else 0 end as share
+  from best b join sessions s using (episode_id) cross join lexical l
+  join episode_facts f on f.tenant_id = %(tenant_id)s and f.episode_id = b.episode_id and f.space_id = %(space_id)s
+), ranked as (
+  select episode_id, ordinal, share, dense + %(share_weight)s * share as score,
+         row_number() over (partition by episode_id order by dense + %(share_weight)s * share desc, ordinal) as place
+  from scored
 ), candidates as materialized (
-  select s.episode_id, s.ordinal, s.share, s.dense + %(share_weight)s * s.share as score
-  from best b join scanned s using (episode_id)
-  order by s.dense + %(share_weight)s * s.share = b.score desc, score desc, s.episode_id, s.ordinal
+  select episode_id, ordinal, share, score
+  from ranked
+  order by place = 1 desc, score desc, episode_id, ordinal
   limit greatest(%(candidates)s, %(episodes)s)
 ), compared as (
   select s.episode_id, s.ordinal, f.kind, f.content, s.share, s.score, 1 - (f.embedding <=> %(vector)s) as cosine,
