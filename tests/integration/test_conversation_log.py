@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octopus.cloud.database import Database
+from octopus.cloud.queries import load_queries
 from octopus.conversations.store import PostgresConversationLog
 from octopus.conversations.types import NewMessage, NewTurn, TurnContext, text_block
 from octopus.recall import Scope
@@ -165,6 +166,20 @@ async def test_history_is_read_only_as_far_as_the_budget_reaches(log: PostgresCo
         11,
         12,
     ]  # the message that the budget cuts into is included
+
+
+async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, scope: Scope, database: Database) -> None:
+    params = {
+        "tenant_id": scope.tenant_id,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "conversation_id": await begin(log, scope, turn("m1")),
+        "client_message_id": "next",
+        "history_tokens": 100,
+    }
+    query = "explain " + load_queries("octopus.conversations")["turn_history"]
+    plan = [row["QUERY PLAN"] for row in await database.all(scope.tenant_id, query, params)]
+    assert [line for line in plan if "Index Cond" in line and "cumulative_tokens >" in line], plan
 
 
 async def test_another_users_conversation_is_not_there(log: PostgresConversationLog, scope: Scope) -> None:

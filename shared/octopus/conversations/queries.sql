@@ -14,8 +14,12 @@ left join conversations c
 
 -- turn_history --
 -- The newest messages whose running total fits the budget, oldest first: one range of one index, ordered by it
+-- (the bound is made here, because behind row-level security an index is not searched by an expression with coalesce)
 with asked as (
-  select c.conversation_id, c.total_tokens
+  select c.conversation_id,
+         c.total_tokens - coalesce((select (a.memory_config ->> 'max_working_memory_tokens')::integer from agents a
+                                    where a.tenant_id = %(tenant_id)s and a.agent_id = %(agent_id)s),
+                                   %(history_tokens)s) as before
   from conversations c
   where c.tenant_id = %(tenant_id)s and c.user_id = %(user_id)s
     and c.conversation_id = coalesce(
@@ -28,9 +32,7 @@ select m.seq, m.message_id, m.turn_id, m.role, m.content, m.token_count, m.stop_
 from messages m
 where m.tenant_id = %(tenant_id)s
   and m.conversation_id = (select conversation_id from asked)
-  and m.cumulative_tokens > (select total_tokens from asked)
-      - coalesce((select (a.memory_config ->> 'max_working_memory_tokens')::integer from agents a
-                  where a.tenant_id = %(tenant_id)s and a.agent_id = %(agent_id)s), %(history_tokens)s)
+  and m.cumulative_tokens > (select before from asked)
 order by m.cumulative_tokens
 
 -- open_conversation --
