@@ -106,7 +106,8 @@ create table turns (
 create index turns_conversation on turns (conversation_id, user_seq);
 
 -- The log. cumulative_tokens is the running total up to and including the message, so that the newest history that
--- fits a budget is one index range, whatever the length of the conversation.
+-- fits a budget is one index range, whatever the length of the conversation. content is json, not jsonb: nothing looks
+-- into it here, and a turn reads megabytes of it, which jsonb would have to be written out as text again.
 create table messages (
   tenant_id         text not null,
   conversation_id   uuid not null,
@@ -114,7 +115,7 @@ create table messages (
   message_id        uuid not null,
   turn_id           uuid not null,
   role              text not null check (role in ('user', 'assistant', 'tool')),
-  content           jsonb not null,
+  content           json not null,
   token_count       integer not null check (token_count > 0),
   cumulative_tokens bigint not null,
   stop_reason       text,

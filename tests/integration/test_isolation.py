@@ -30,6 +30,7 @@ SAMPLES = {
     "double precision": 1.0,
     "real": 1.0,
     "boolean": True,
+    "json": "{}",
     "jsonb": "{}",
     "bytea": b"x",
     "timestamp with time zone": "2026-01-01",
