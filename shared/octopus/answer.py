@@ -28,8 +28,6 @@ from octopus.tools.ports import ToolBox
 from octopus.tools.types import Occasion, ToolCall
 from octopus.turn_events import (
     ContextReport,
-    MemoryAssembled,
-    MemorySection,
     Token,
     ToolCalled,
     ToolResulted,
@@ -37,12 +35,13 @@ from octopus.turn_events import (
     TurnError,
     TurnEvent,
     TurnStart,
+    assembled,
 )
 from octopus.turn_types import EndSession, PreparedTurn, TurnPolicy
 from octopus.working.assembly import assemble
 from octopus.working.inspector import InspectorReport, report, shown
 from octopus.working.token_factor import TokenFactors
-from octopus.working.trace import StoreReport, Timings, ToolRecord, TurnTrace
+from octopus.working.trace import Timings, ToolRecord, TurnTrace
 from octopus.working.types import content_tokens
 
 T = TypeVar("T")
@@ -50,7 +49,6 @@ T = TypeVar("T")
 MAX_ROUNDS = 10
 OUT_OF_ROUNDS = "I was not able to complete this within the allowed number of steps."
 KEEP_ATTEMPTS, KEEP_PAUSE_S = 6, 1.0  # how long a database that is away is waited for when the answer is to be kept
-_STORE_OF = {"procedure": "procedural", "knowledge": "semantic", "episodes": "episodic"}
 _TRACE = TypeAdapter(TurnTrace)
 _REPORT = TypeAdapter(InspectorReport)
 
@@ -147,26 +145,7 @@ class _Answering:
     def _announce(self) -> None:
         turn = self._turn
         self._emit(TurnStart(turn.turn_id, turn.conversation_id, continued_from=turn.continued_from))
-        stores: dict[str, StoreReport] = {store.name: store for store in turn.stores}
-        sections = []
-        for section in turn.memory.sections:
-            store = stores.get(_STORE_OF.get(section.name, ""))
-            count = turn.memory.pruning.turns_kept if section.name == "history" else section.included
-            sections.append(
-                MemorySection(
-                    section.name, section.tokens, count, store.ms if store else None, store.degraded if store else None
-                )
-            )
-        budget = turn.memory.budget
-        self._emit(
-            MemoryAssembled(
-                sections,
-                budget.used,
-                budget.available,
-                budget.max_working_memory_tokens,
-                degraded=any(store.degraded for store in turn.stores),
-            )
-        )
+        self._emit(assembled(turn.memory, turn.stores))
         if turn.inspect:
             account = report(self._trace("running"), shown(turn.given), "running", None)
             self._emit(ContextReport(_REPORT.dump_python(account, mode="json")))

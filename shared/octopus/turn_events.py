@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 from uuid import UUID
 
 from octopus.errors import OctopusError
 from octopus.problem import problem
+from octopus.working.trace import StoreReport
+from octopus.working.types import Section, WorkingMemory
+
+_STORE_OF = {"procedure": "procedural", "knowledge": "semantic", "episodes": "episodic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,25 @@ class MemoryAssembled(TurnEvent):
     available_tokens: int
     max_working_memory_tokens: int
     degraded: bool = False
+
+
+def assembled(memory: WorkingMemory, stores: Sequence[StoreReport]) -> MemoryAssembled:
+    """The event of a working memory, with how the stores did that it was recalled from."""
+    by_name: dict[str, StoreReport] = {store.name: store for store in stores}
+
+    def section(of: Section) -> MemorySection:
+        store = by_name.get(_STORE_OF.get(of.name, ""))
+        count = memory.pruning.turns_kept if of.name == "history" else of.included
+        return MemorySection(of.name, of.tokens, count, store.ms if store else None, store.degraded if store else None)
+
+    budget = memory.budget
+    return MemoryAssembled(
+        [section(of) for of in memory.sections],
+        budget.used,
+        budget.available,
+        budget.max_working_memory_tokens,
+        degraded=any(store.degraded for store in stores),
+    )
 
 
 @dataclass(frozen=True, slots=True)
