@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -43,3 +44,9 @@ class Place:
         if place.at.tzinfo is None:
             raise InvalidInput("cursor: send the next_cursor of an earlier page.", field="cursor")
         return place
+
+
+def first_page(found: list[T], limit: int, place: Callable[[T], Place]) -> Page[T]:
+    """The first `limit` of what was found, where one more than `limit` was asked for to see whether there is more."""
+    shown = found[:limit]
+    return Page(shown, place(shown[-1]).cursor() if len(found) > limit else None)

@@ -18,7 +18,7 @@ from octopus.conversations.types import EndReason, Message
 from octopus.errors import InvalidInput, NotFound, TurnInProgress, Unavailable
 from octopus.events import EventBus
 from octopus.identity import Principal
-from octopus.paging import Page, Place
+from octopus.paging import Page, Place, first_page
 
 log = logging.getLogger(__name__)
 
@@ -126,9 +126,7 @@ class Sessions:
         before = Place.of(cursor) if cursor else None
         owner = caller.reach(user_id)
         sessions = await self._store.list_sessions(caller.tenant_id, owner, agent_id, before, limit + 1)
-        shown = sessions[:limit]
-        more = Place(shown[-1].started_at, shown[-1].conversation_id).cursor() if len(sessions) > limit else None
-        return Page(shown, more)
+        return first_page(sessions, limit, lambda session: Place(session.started_at, session.conversation_id))
 
     async def get(self, caller: Principal, conversation_id: UUID) -> Session:
         session = await self._store.get_session(caller.tenant_id, caller.reach(), conversation_id)

@@ -12,7 +12,7 @@ from octopus.episodic.types import Episode, Recollection
 from octopus.errors import NotFound
 from octopus.identity import Principal
 from octopus.memory_config import MemoryConfig
-from octopus.paging import Page, Place
+from octopus.paging import Page, Place, first_page
 from octopus.recall import Query, Scope
 from octopus.relevance import Vector
 
@@ -38,9 +38,7 @@ class Episodes:
         before = Place.of(cursor) if cursor else None
         owner = caller.reach(user_id)
         episodes = await self._store.list_episodes(caller.tenant_id, owner, agent_id, before, limit + 1)
-        shown = episodes[:limit]
-        more = Place(shown[-1].ended_at, shown[-1].episode_id).cursor() if len(episodes) > limit else None
-        return Page(shown, more)
+        return first_page(episodes, limit, lambda episode: Place(episode.ended_at, episode.episode_id))
 
     async def get(self, caller: Principal, episode_id: UUID) -> Episode:
         episode = await self._store.get_episode(caller.tenant_id, caller.reach(), episode_id)
