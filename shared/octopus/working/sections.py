@@ -36,8 +36,18 @@ _STRUCTURE = re.compile(
     r")|\s*(?:[-–—_*=]\s*){3,}$",
     re.IGNORECASE,
 )
-# Characters that show as nothing or as a blank: format characters, combining marks, and fillers that count as letters.
-_INVISIBLE = {"Cf", "Mn", "Me"}
+
+
+class _Visible(dict[int, int | None]):
+    """Table for `str.translate` that drops format characters and combining marks; learns each character once."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.category(chr(code)) in {"Cf", "Mn", "Me"} else code
+        return self[code]
+
+
+_VISIBLE = _Visible()
+# Characters that show as a blank but count as letters.
 _FILLERS = dict.fromkeys(map(ord, "\u2800\u3164\uffa0\u115f\u1160"), " ")
 _LOOK_ALIKES = str.maketrans("【〔［❲⟦＜〈", "[[[[[<<") | str.maketrans(
     "АВЕЅІЈКМНОРСТХУаеорсухіѕј", "ABESIJKMHOPCTXYaeopcyxisj"
@@ -83,6 +93,7 @@ def _line(text: str) -> str:
 
 def _imitates(line: str) -> bool:
     """True for a line that poses as structure; look-alikes and what cannot be seen are seen through."""
-    shown = unicodedata.normalize("NFKD", line.translate(_FILLERS)).translate(_LOOK_ALIKES)
-    visible = "".join(c for c in shown if unicodedata.category(c) not in _INVISIBLE)
-    return _STRUCTURE.match(visible) is not None
+    if not line.isascii():
+        shown = unicodedata.normalize("NFKD", line.translate(_FILLERS)).translate(_LOOK_ALIKES)
+        line = shown.translate(_VISIBLE)
+    return _STRUCTURE.match(line) is not None
