@@ -8,6 +8,7 @@ Driver errors leave this module as `octopus.errors`, never as psycopg's own.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +17,9 @@ from typing import Any, LiteralString
 import psycopg
 from pgvector.psycopg import register_vector_async
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
+from pydantic_core import from_json
 
 from octopus.errors import Conflict, DatabaseUnavailable, OctopusError
 
@@ -70,6 +73,19 @@ class _Connection(psycopg.AsyncConnection[DictRow]):
     worked_at = 0.0
 
 
+async def _configure(connection: _Connection) -> None:
+    """Types of the server's extensions, and a faster reader of JSON: a long history is half a megabyte of it."""
+    await register_vector_async(connection)
+    set_json_loads(_read_json, connection)
+
+
+def _read_json(data: str | bytes) -> Any:
+    try:
+        return from_json(data, cache_strings="keys")
+    except ValueError:  # nested deeper than it goes
+        return json.loads(data)
+
+
 async def _check_if_rested(connection: _Connection) -> None:
     """Ask a connection that has rested whether it still works; a function may have been frozen in the meantime.
 
@@ -109,7 +125,7 @@ class Database:
                 "connect_timeout": max(2, round(connect_timeout_s)),
                 **DEAD_PEER,
             },
-            configure=register_vector_async,
+            configure=_configure,
             check=_check_if_rested,
         )
 
