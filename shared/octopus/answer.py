@@ -200,7 +200,8 @@ class _Answering:
     async def _learn(self, usage: Usage) -> None:
         """Correct the model's token factor from the first call, whose input is exactly what was assembled."""
         with suppress(OctopusError):
-            await self._phase.factors.learn(self._turn.model, self._turn.raw_tokens, usage.total_input_tokens)
+            turn = self._turn
+            await self._phase.factors.learn(turn.model, turn.tokens.factor, turn.raw_tokens, usage.total_input_tokens)
 
     async def _run_tools(self, calls: list[Block]) -> list[Block]:
         for call in calls:

@@ -20,7 +20,16 @@ from uuid import UUID, uuid4
 from octopus.agents.types import Agent
 from octopus.answer import AnswerPhase
 from octopus.conversations.ports import ConversationLog
-from octopus.conversations.types import Conversation, NewMessage, NewTurn, Turn, TurnContext, text_block, text_of
+from octopus.conversations.types import (
+    Conversation,
+    NewMessage,
+    NewTurn,
+    Turn,
+    TurnContext,
+    TurnDefaults,
+    text_block,
+    text_of,
+)
 from octopus.embedding import Embedder
 from octopus.errors import BodyTooLarge, Conflict, InvalidInput, NotFound, OctopusError, TurnInProgress
 from octopus.identity import Principal, Role
@@ -94,8 +103,9 @@ class TurnRunner:
                 return replay
             config = agent.memory_config
             model = agent.model or self._policy.model
-            recalled, tools, tokens = await asyncio.gather(
-                self._read_phase.read(scope, query, config), self._toolbox.specs(scope), self._factors.tokens(model)
+            tokens = self._factors.tokens(context.token_factor)
+            recalled, tools = await asyncio.gather(
+                self._read_phase.read(scope, query, config), self._toolbox.specs(scope)
             )
             read = time.perf_counter()
             conversation = _still_open(context)
@@ -155,7 +165,7 @@ class TurnRunner:
             scope.agent_id,
             request.conversation_id,
             request.message_id,
-            MemoryConfig().max_working_memory_tokens,
+            TurnDefaults(self._policy.model, MemoryConfig().max_working_memory_tokens, self._factors.initial),
         )
 
     @staticmethod
@@ -230,7 +240,7 @@ class TurnRunner:
         try:
             async with asyncio.timeout(COUNTING_S):
                 exact = await self._model.count_tokens(turn.request(turn.memory))
-                await self._factors.learn(turn.model, turn.raw_tokens, exact)
+                await self._factors.learn(turn.model, turn.tokens.factor, turn.raw_tokens, exact)
         except (TimeoutError, OctopusError):
             return turn
         if exact <= turn.memory.budget.used:

@@ -2,7 +2,7 @@
 
 Times everything between the arrival of a message and the request to the model, save search, embedding and writing:
 the read of agent, conversation and history from a real PostgreSQL, and the assembly. Every turn holds about 1,600
-tokens, so that a conversation of 100 turns fills the budget of 150,000 tokens.
+tokens of prose, so that a conversation of 100 turns fills the budget of 150,000 tokens.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import tempfile
 import time
 import tracemalloc
+from functools import cache
 from pathlib import Path
 from statistics import median, quantiles
 from uuid import uuid4
@@ -20,9 +21,9 @@ from octopus.agents.store import PostgresAgentStore
 from octopus.agents.types import Agent
 from octopus.cloud.database import Database
 from octopus.cloud.queries import load_queries
-from octopus.cloud.tokens import count_tokens
+from octopus.cloud.tokens import count_tokens, encoding
 from octopus.conversations.store import PostgresConversationLog
-from octopus.conversations.types import TurnContext
+from octopus.conversations.types import TurnContext, TurnDefaults
 from octopus.episodic.types import Recollection
 from octopus.memory_config import MemoryConfig
 from octopus.procedural.types import Guidance
@@ -35,9 +36,9 @@ from tests.support.schema import prepare
 
 LENGTHS = (10, 100, 1_000, 10_000)
 RUNS = 60
-SENTENCE = "The quarterly report lists revenue, cost and the number of open positions per department. "
-QUESTION, ANSWER = SENTENCE * 6, SENTENCE * 94
+QUESTION_TOKENS, ANSWER_TOKENS = 100, 1_500
 MESSAGE = "What did the report say about open positions?"
+DEFAULTS = TurnDefaults("claude", MemoryConfig().max_working_memory_tokens, token_factor=1.25)
 SQL = load_queries(__package__, "context.sql")
 
 
@@ -45,7 +46,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as directory, with_server(Path(directory) / "data") as server:
         database = Database.at(await prepare(server), pool_size=2)
         owner = Database.at(server.dsn("octopus_bench"), pool_size=1)
-        agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", SENTENCE * 60, None, {})
+        agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", passages(1_000)[0], None, {})
         print(f"{'turns':>7}{'rows':>7}{'kept':>6}{'tokens':>9}{'load ms':>10}{'assemble ms':>13}"
               f"{'p50 ms':>9}{'p95 ms':>9}{'growth':>8}{'peak KB':>9}")  # fmt: skip
         base = 0.0
@@ -57,6 +58,14 @@ async def main() -> None:
                   f"{row.p50:>9.2f}{row.p95:>9.2f}{growth:>8}{row.peak_kb:>9}")  # fmt: skip
         await database.close()
         await owner.close()
+
+
+@cache
+def passages(tokens: int) -> list[str]:
+    """Different texts of so many tokens each, from this repository's own prose."""
+    encoded = encoding().encode_ordinary(Path("infra/decisions.md").read_text())
+    starts = range(0, len(encoded) - tokens, tokens)
+    return [encoding().decode(encoded[start : start + tokens]) for start in starts]
 
 
 class Row:
@@ -83,19 +92,18 @@ async def measure(database: Database, owner: Database, agent: Agent, turns: int)
         "agent_id": agent.agent_id,
         "conversation_id": conversation_id,
         "turns": turns,
-        "question": QUESTION,
-        "answer": ANSWER,
-        "asked": count_tokens(QUESTION),
-        "answered": count_tokens(ANSWER),
+        "questions": passages(QUESTION_TOKENS),
+        "answers": passages(ANSWER_TOKENS),
+        "asked": QUESTION_TOKENS,
+        "answered": ANSWER_TOKENS,
     }
     await database.run("acme", SQL["add_conversation"], params)
     await owner.run("acme", SQL["analyze"])
 
     async def load() -> TurnContext:
-        budget = MemoryConfig().max_working_memory_tokens
-        return await log.load_turn_context("acme", "ada", agent.agent_id, conversation_id, "new", budget)
+        return await log.load_turn_context("acme", "ada", agent.agent_id, conversation_id, "new", DEFAULTS)
 
-    tokens = Tokens(count_tokens, 1.25)
+    tokens = Tokens(count_tokens, DEFAULTS.token_factor)
     loads, assemblies = [], []
     for _ in range(RUNS + 5):
         began = time.perf_counter()
@@ -118,8 +126,8 @@ def assembled(agent: Agent, context: TurnContext, tokens: Tokens) -> WorkingMemo
         agent=agent,
         message=MESSAGE,
         guidance=Guidance(),
-        knowledge=Knowledge([a_chunk(rank, SENTENCE * 24) for rank in range(1, 6)]),
-        recollection=Recollection([an_episode(rank, SENTENCE * 2) for rank in range(1, 4)]),
+        knowledge=Knowledge([a_chunk(rank, text) for rank, text in enumerate(passages(380)[:5], 1)]),
+        recollection=Recollection([an_episode(rank, text) for rank, text in enumerate(passages(30)[:3], 1)]),
         turns=whole_turns(context.history),
         extent=LogExtent(context.conversation.total_tokens, context.conversation.turn_count),
     )

@@ -14,10 +14,12 @@ insert into messages (tenant_id, conversation_id, seq, message_id, turn_id, role
 select %(tenant_id)s, %(conversation_id)s, 2 * n - 1 + k, gen_random_uuid(), md5(%(conversation_id)s::text || n)::uuid,
        case k when 0 then 'user' else 'assistant' end,
        jsonb_build_array(jsonb_build_object('type', 'text', 'text',
-                                            case k when 0 then %(question)s else %(answer)s end || n)),
+                                            case k when 0 then questions[1 + n %% cardinality(questions)]
+                                                   else answers[1 + n %% cardinality(answers)] end)),
        case k when 0 then %(asked)s else %(answered)s end,
        (n - 1)::bigint * (%(asked)s + %(answered)s) + %(asked)s + k * %(answered)s
-from generate_series(1, %(turns)s) as n, generate_series(0, 1) as k
+from generate_series(1, %(turns)s) as n, generate_series(0, 1) as k,
+     (values (%(questions)s::text[], %(answers)s::text[])) as texts (questions, answers)
 order by n, k
 
 -- analyze --

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,8 +10,9 @@ import pytest
 from octopus.cloud.database import Database
 from octopus.cloud.queries import load_queries
 from octopus.conversations.store import PostgresConversationLog
-from octopus.conversations.types import NewMessage, NewTurn, TurnContext, text_block
+from octopus.conversations.types import NewMessage, NewTurn, TurnContext, TurnDefaults, text_block
 from octopus.recall import Scope
+from octopus.working.store import PostgresFactorStore
 
 
 @pytest.fixture
@@ -31,10 +32,16 @@ def turn(key: str, requested_in: UUID | None = None) -> NewTurn:
     return NewTurn(uuid4(), key, requested_in, lease_s=30)
 
 
+def defaults(tokens: int = 10_000) -> TurnDefaults:
+    return TurnDefaults("claude-test", tokens, token_factor=1.0)
+
+
 async def load(
     log: PostgresConversationLog, scope: Scope, conversation: UUID | None, key: str, tokens: int = 10_000
 ) -> TurnContext:
-    return await log.load_turn_context(scope.tenant_id, scope.user_id, scope.agent_id, conversation, key, tokens)
+    return await log.load_turn_context(
+        scope.tenant_id, scope.user_id, scope.agent_id, conversation, key, defaults(tokens)
+    )
 
 
 async def begin(log: PostgresConversationLog, scope: Scope, first: NewTurn) -> UUID:
@@ -149,7 +156,9 @@ async def test_a_turn_that_was_completed_meanwhile_is_not_run_again(log: Postgre
     assert len(await log.turn_messages(scope.tenant_id, first.turn_id)) == 2
 
 
-async def test_history_is_read_only_as_far_as_the_budget_reaches(log: PostgresConversationLog, scope: Scope) -> None:
+async def test_history_is_read_only_as_far_as_the_budget_reaches(
+    log: PostgresConversationLog, scope: Scope, database: Database
+) -> None:
     first = turn("m0")
     conversation = await begin(log, scope, first)
     await finish(log, scope, conversation, first)
@@ -158,14 +167,12 @@ async def test_history_is_read_only_as_far_as_the_budget_reaches(log: PostgresCo
         await log.claim_turn(scope.tenant_id, conversation, 2 * n, following, user_says(f"message {n}"))
         await finish(log, scope, conversation, following)
 
-    context = await load(log, scope, conversation, "next", tokens=35)
+    async def seqs(tokens: int) -> list[int]:
+        return [message.seq for message in (await load(log, scope, conversation, "next", tokens)).history]
 
-    assert [m.seq for m in context.history] == [
-        9,
-        10,
-        11,
-        12,
-    ]  # the message that the budget cuts into is included
+    assert await seqs(35) == [9, 10, 11, 12]  # the message that the budget cuts into is included
+    await PostgresFactorStore(database).correct_factor("claude-test", before=1.0, after=2.0)
+    assert await seqs(35) == [11, 12]  # every token of ours is two of the model's
 
 
 async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, scope: Scope, database: Database) -> None:
@@ -175,7 +182,7 @@ async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, sc
         "agent_id": scope.agent_id,
         "conversation_id": await begin(log, scope, turn("m1")),
         "client_message_id": "next",
-        "history_tokens": 100,
+        **asdict(defaults()),
     }
     query = "explain " + load_queries("octopus.conversations")["turn_history"]
     plan = [row["QUERY PLAN"] for row in await database.all(scope.tenant_id, query, params)]
@@ -185,5 +192,5 @@ async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, sc
 async def test_another_users_conversation_is_not_there(log: PostgresConversationLog, scope: Scope) -> None:
     conversation = await begin(log, scope, turn("m1"))
     for tenant, user in [("acme", "eve"), ("other", "ada")]:
-        context = await log.load_turn_context(tenant, user, scope.agent_id, conversation, "m1", 10_000)
+        context = await log.load_turn_context(tenant, user, scope.agent_id, conversation, "m1", defaults())
         assert (context.conversation, context.earlier, context.history) == (None, None, [])

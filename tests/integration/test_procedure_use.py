@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from octopus.cloud.database import Database
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.conversations.store import PostgresConversationLog
-from octopus.conversations.types import NewMessage, NewTurn, text_block
+from octopus.conversations.types import NewMessage, NewTurn, TurnDefaults, text_block
 from octopus.procedural.capture_store import PostgresCaptureStore
 from octopus.procedural.store import PostgresProcedureStore
 from octopus.procedural.types import Procedure, ProcedureStatistics, Step
@@ -60,7 +60,9 @@ class House:
         if conversation is None:
             assert await self.log.open_conversation("acme", scope.user_id, scope.agent_id, new, turn, asked)
         else:
-            context = await self.log.load_turn_context("acme", scope.user_id, scope.agent_id, conversation, "-", 1)
+            context = await self.log.load_turn_context(
+                "acme", scope.user_id, scope.agent_id, conversation, "-", TurnDefaults("claude", 1, 1.0)
+            )
             assert context.conversation is not None
             assert await self.log.claim_turn("acme", conversation, context.conversation.last_seq, turn, asked)
         for name, outcome in calls or []:

@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 
 from octopus.agents.store import PostgresAgentStore
-from octopus.cloud.database import Database
+from octopus.cloud.database import PLATFORM, Database
 from octopus.cloud.tokens import count_tokens
 from octopus.errors import ModelUnavailable
 from octopus.model import ModelRequest, Usage
 from octopus.working.folding import ExtendedSummary
 from octopus.working.store import PostgresFactorStore
-from octopus.working.token_factor import TokenFactors, corrected
+from octopus.working.token_factor import corrected
 from tests.support.embedder import WordEmbedder
 from tests.support.house import House, start_of
 from tests.support.model import Say, ScriptedModel
@@ -145,7 +145,7 @@ async def test_near_the_limit_the_provider_counts(house: House, database: Databa
     exact = [house.model.requests[n] for n in counted]
     assert 2 <= len(exact) < 12
     assert all(2 * count_tokens(shown(request)) <= 1_300 for request in exact)
-    assert await PostgresFactorStore(database).get_factor("test-model") is None  # short prompts teach nothing
+    assert await factor_of("test-model", database) is None  # short prompts teach nothing
 
 
 async def test_usage_corrects_the_factor_of_every_environment(house: House, database: Database) -> None:
@@ -157,9 +157,27 @@ async def test_usage_corrects_the_factor_of_every_environment(house: House, data
     observed = 8_000 / round(trace.budget.used / trace.token_factor)
     assert 1.25 < observed < 3.0
 
-    elsewhere = TokenFactors(PostgresFactorStore(database), count_tokens, 1.25)
-    assert (await elsewhere.tokens("test-model")).factor == pytest.approx(observed)
-    assert (await elsewhere.tokens("another-model")).factor == 1.25
+    await house.take("hi again")
+    assert house.observer.traces[1].token_factor == pytest.approx(observed)
+    assert await factor_of("another-model", database) is None
+
+
+async def test_a_turn_that_began_earlier_does_not_lower_a_factor_that_has_risen_since(database: Database) -> None:
+    store = PostgresFactorStore(database)
+    for before, after, kept in [
+        (1.25, 1.24, 1.24),
+        (1.24, 1.6, 1.6),
+        (1.24, 1.23, 1.6),
+        (1.24, 1.7, 1.7),
+        (1.7, 1.6, 1.6),
+    ]:
+        await store.correct_factor("claude", before, after)
+        assert await factor_of("claude", database) == kept
+
+
+async def factor_of(model: str, database: Database) -> float | None:
+    row = await database.one(PLATFORM, "select factor from token_factors where model = %(model)s", {"model": model})
+    return row["factor"] if row else None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
-from octopus.conversations.types import Message, NewMessage, NewTurn, Turn, TurnContext
+from octopus.conversations.types import Message, NewMessage, NewTurn, Turn, TurnContext, TurnDefaults
 
 
 class ConversationLog(Protocol):
@@ -19,12 +19,9 @@ class ConversationLog(Protocol):
         agent_id: UUID,
         conversation_id: UUID | None,
         client_message_id: str,
-        history_tokens: int,
+        defaults: TurnDefaults,
     ) -> TurnContext:
-        """Agent, conversation, an earlier attempt of the same request, and history.
-
-        History reaches back as far as the agent's ``max_working_memory_tokens``, or `history_tokens` if it chose none.
-        """
+        """Agent, conversation, an earlier attempt of the same request, and as much history as the budget can hold."""
         ...
 
     async def open_conversation(

@@ -1,7 +1,9 @@
 -- turn_head --
--- Agent, conversation and an earlier attempt of the same request, in one row
+-- Agent with its model's token factor, conversation and an earlier attempt of the same request, in one row
 select a.agent_id, a.name, a.description, a.system_prompt, a.model, a.memory_config, a.version, a.created_at, a.updated_at,
-       to_jsonb(c) as conversation, to_jsonb(t) as earlier
+       to_jsonb(c) as conversation, to_jsonb(t) as earlier,
+       coalesce((select factor from token_factors f where f.model = coalesce(a.model, %(model)s)),
+                %(token_factor)s) as token_factor
 from (values (%(agent_id)s::uuid)) as asked (agent_id)
 left join agents a
   on a.tenant_id = %(tenant_id)s and a.agent_id = asked.agent_id and a.deleted_at is null
@@ -13,13 +15,16 @@ left join conversations c
  and c.conversation_id = coalesce(t.conversation_id, %(conversation_id)s::uuid)
 
 -- turn_history --
--- The newest messages whose running total fits the budget, oldest first: one range of one index, ordered by it
+-- The newest messages whose running total can fit the budget, oldest first: one range of one index, ordered by it
 -- (the bound is made here, because behind row-level security an index is not searched by an expression with coalesce)
-with asked as (
-  select c.conversation_id,
-         c.total_tokens - coalesce((select (a.memory_config ->> 'max_working_memory_tokens')::integer from agents a
-                                    where a.tenant_id = %(tenant_id)s and a.agent_id = %(agent_id)s),
-                                   %(history_tokens)s) as before
+with budget as (
+  select ceil(coalesce((a.memory_config ->> 'max_working_memory_tokens')::integer, %(max_working_memory_tokens)s)
+              / coalesce(f.factor, %(token_factor)s))::bigint as raw_tokens
+  from (values (%(agent_id)s::uuid)) as asked (agent_id)
+  left join agents a on a.tenant_id = %(tenant_id)s and a.agent_id = asked.agent_id
+  left join token_factors f on f.model = coalesce(a.model, %(model)s)
+), asked as (
+  select c.conversation_id, c.total_tokens - (select raw_tokens from budget) as before
   from conversations c
   where c.tenant_id = %(tenant_id)s and c.user_id = %(user_id)s
     and c.conversation_id = coalesce(

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from octopus.agents.store import agent_from
 from octopus.cloud.database import Database
 from octopus.cloud.queries import load_queries
-from octopus.conversations.types import Conversation, Message, NewMessage, NewTurn, Turn, TurnContext
+from octopus.conversations.types import Conversation, Message, NewMessage, NewTurn, Turn, TurnContext, TurnDefaults
 from octopus.errors import Conflict
 
 _SQL = load_queries(__package__)
@@ -34,7 +34,7 @@ class PostgresConversationLog:
         agent_id: UUID,
         conversation_id: UUID | None,
         client_message_id: str,
-        history_tokens: int,
+        defaults: TurnDefaults,
     ) -> TurnContext:
         params = {
             "tenant_id": tenant_id,
@@ -42,7 +42,7 @@ class PostgresConversationLog:
             "agent_id": agent_id,
             "conversation_id": conversation_id,
             "client_message_id": client_message_id,
-            "history_tokens": history_tokens,
+            **asdict(defaults),
         }
         async with self._database.transaction(tenant_id) as tx:
             (head,), history = await tx.each((_SQL["turn_head"], params), (_SQL["turn_history"], params))
@@ -51,6 +51,7 @@ class PostgresConversationLog:
             conversation=_CONVERSATION.validate_python(head["conversation"]),
             history=[Message(**row) for row in history],
             earlier=_TURN.validate_python(head["earlier"]),
+            token_factor=head["token_factor"],
         )
 
     async def open_conversation(

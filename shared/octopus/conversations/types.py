@@ -111,14 +111,24 @@ class NewTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnContext:
-    """What the log knows before a turn: one round trip.
+class TurnDefaults:
+    """What holds for an agent that has not chosen; `token_factor` for a model of which none has been learned yet."""
 
-    `history` is the newest part of the log whose stored tokens fit the requested budget, oldest first. `earlier` is the
-    turn that the same request has already begun, if any.
+    model: str
+    max_working_memory_tokens: int
+    token_factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What is known before a turn: one round trip.
+
+    `history` is the newest part of the log whose stored tokens, times `token_factor` of the agent's model, fit the
+    agent's budget, oldest first. `earlier` is the turn that the same request has already begun, if any.
     """
 
     agent: Agent | None
     conversation: Conversation | None
     history: list[Message]
     earlier: Turn | None
+    token_factor: float

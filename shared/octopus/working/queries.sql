@@ -1,11 +1,8 @@
--- get_factor --
--- The token factor of a model
-select factor from token_factors where model = %(model)s
-
--- put_factor --
--- Keep the token factor of a model
-insert into token_factors (model, factor) values (%(model)s, %(factor)s)
+-- correct_factor --
+-- Correct the token factor of a model; it falls only if nobody else has corrected it since it was read
+insert into token_factors as known (model, factor) values (%(model)s, %(after)s)
 on conflict (model) do update set factor = excluded.factor, updated_at = now()
+where known.factor = %(before)s or excluded.factor > known.factor
 
 -- get_turn --
 -- A turn with its trace, of the whole tenant

@@ -28,12 +28,8 @@ class PostgresFactorStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get_factor(self, model: str) -> float | None:
-        row = await self._database.one(PLATFORM, _SQL["get_factor"], {"model": model})
-        return row["factor"] if row else None
-
-    async def put_factor(self, model: str, factor: float) -> None:
-        await self._database.run(PLATFORM, _SQL["put_factor"], {"model": model, "factor": factor})
+    async def correct_factor(self, model: str, before: float, after: float) -> None:
+        await self._database.run(PLATFORM, _SQL["correct_factor"], {"model": model, "before": before, "after": after})
 
 
 class PostgresInspectorStore:

@@ -14,11 +14,11 @@ WORTH_WRITING = 0.005  # smaller corrections are not worth a write
 
 
 class FactorStore(Protocol):
-    """The factor of each model, shared by all execution environments."""
+    """The factor of each model, shared by all execution environments; a turn reads it with its log."""
 
-    async def get_factor(self, model: str) -> float | None: ...
-
-    async def put_factor(self, model: str, factor: float) -> None: ...
+    async def correct_factor(self, model: str, before: float, after: float) -> None:
+        """Replace `before`, or whatever lower factor it has become since; otherwise leave it."""
+        ...
 
 
 def corrected(factor: float, observed: float) -> float:
@@ -32,29 +32,24 @@ def corrected(factor: float, observed: float) -> float:
 
 
 class TokenFactors:
-    """Gives a model's token counter and corrects it."""
+    """Gives a model's token counter and corrects it; `initial` holds until something has been learned."""
 
     def __init__(self, store: FactorStore, raw: Callable[[str], int], initial: float) -> None:
         self._store = store
         self._raw = raw
-        self._initial = initial
-        self._known: dict[str, float] = {}
+        self.initial = initial
 
-    async def tokens(self, model: str) -> Tokens:
-        """The counter for `model`; read once per execution environment, then kept and corrected here."""
-        if model not in self._known:
-            self._known[model] = await self._store.get_factor(model) or self._initial
-        return Tokens(self._raw, self._known[model])
+    def tokens(self, factor: float) -> Tokens:
+        """The counter of a model with this factor."""
+        return Tokens(self._raw, factor)
 
-    async def learn(self, model: str, raw_tokens: int, provider_tokens: int) -> None:
-        """Learn from one turn: what we counted, raw, and what the provider did.
+    async def learn(self, model: str, factor: float, raw_tokens: int, provider_tokens: int) -> None:
+        """Learn from one turn: the factor it was taken with, what we counted, raw, and what the provider did.
 
         Short prompts teach nothing: a provider adds a few hundred tokens of its own, which a factor would multiply.
         """
         if raw_tokens < LEARN_FROM_TOKENS or provider_tokens <= 0:
             return
-        before = self._known.get(model, self._initial)
-        after = corrected(before, provider_tokens / raw_tokens)
-        if abs(after - before) >= WORTH_WRITING:
-            self._known[model] = after
-            await self._store.put_factor(model, after)
+        after = corrected(factor, provider_tokens / raw_tokens)
+        if abs(after - factor) >= WORTH_WRITING:
+            await self._store.correct_factor(model, factor, after)
