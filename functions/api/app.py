@@ -43,6 +43,7 @@ async def resolve(event: dict[str, Any], context: LambdaContext) -> dict[str, An
     try:
         caller = await services().verifier.verify(_header(event, "authorization"))
         _refuse_malformed(event)
+        await services().follow_space()
     except OctopusError as error:
         return _as_proxy_result(_problem_response(error))
     logger.append_keys(tenant_id=caller.tenant_id)

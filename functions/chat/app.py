@@ -22,8 +22,10 @@ from octopus.cloud.telemetry import logger
 from octopus.cloud.tokens import count_tokens
 from octopus.cloud.wiring import services
 from octopus.errors import BodyTooLarge, NotFound, OctopusError
+from octopus.identity import Principal
 from octopus.problem import CONTENT_TYPE, problem, problem_headers
 from octopus.turn_events import TurnError, TurnEvent, Waiting, collected
+from octopus.turn_types import TurnRequest
 
 KEEP_ALIVE_S = 10
 PATIENCE_S = 3.0  # a turn begins in a tenth of a second; the read phase gives up after two
@@ -37,12 +39,17 @@ async def chat(request: Request) -> Response:
     """
     caller = await services().verifier.verify(request.headers.get("authorization"))
     asked = turn_request(await _body(request))
-    beginning = asyncio.ensure_future(services().turns.begin(caller, asked))
+    beginning = asyncio.ensure_future(_begin(caller, asked))
     if request.headers.get("accept", "").startswith("application/json"):
         return Response(_json(await collected(await beginning)), media_type="application/json")
     await asyncio.wait({beginning}, timeout=PATIENCE_S)
     events = await beginning if beginning.done() else _awaited(beginning)
     return EventSourceResponse(_sent(events), ping=KEEP_ALIVE_S, headers={"Cache-Control": "no-store"})
+
+
+async def _begin(caller: Principal, asked: TurnRequest) -> AsyncIterator[TurnEvent]:
+    await services().follow_space()
+    return await services().turns.begin(caller, asked)
 
 
 async def healthz(_: Request) -> Response:

@@ -25,6 +25,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, str]:
     ended = SessionEnded.model_validate(event["detail"])
     logger.append_keys(tenant_id=ended.tenant_id, conversation_id=str(ended.conversation_id))
     metrics.add_metric("SessionEnded", MetricUnit.Count, 1)  # first: Powertools warns of a failure without a metric
+    run(services().follow_space())
     outcome = run(services().episode_writer.remember(ended, context.aws_request_id))
     logger.info("session remembered", extra={"outcome": outcome})
     metrics.add_metric(f"Session_{outcome}", MetricUnit.Count, 1)

@@ -34,6 +34,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 def _ingest(record: SQSRecord, lambda_context: LambdaContext) -> None:
     until = time.monotonic() + lambda_context.get_remaining_time_in_millis() / 1000 - _RESERVE_S
     message = read_message(record.body)
+    run(services().follow_space())
     if isinstance(message, Lane):
         run(services().reindex_lane.step(message, until))
         return

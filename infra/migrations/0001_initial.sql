@@ -25,15 +25,21 @@ create function current_tenant() returns text
   language sql stable parallel safe
   return nullif(current_setting('octopus.tenant_id', true), '');
 
--- The embedding model that the stored vectors belong to. Vectors of different spaces are never compared.
+-- The embedding models that stored vectors belong to. Vectors of different spaces are never compared: recall searches the
+-- current one. Of a coming one the vectors are being made, beside; those of one that is leaving are dropped after a while.
 create table embedding_spaces (
   space_id   integer primary key generated always as identity,
   model      text not null unique,
   dimensions integer not null check (dimensions between 1 and 2000),
-  is_current boolean not null default false,
-  created_at timestamptz not null default now()
+  state      text not null check (state in ('coming', 'current', 'leaving', 'dropping', 'gone')),
+  changed_at timestamptz not null default now() -- when it entered this state
 );
-create unique index embedding_spaces_current on embedding_spaces (is_current) where is_current;
+create unique index embedding_spaces_current on embedding_spaces (state) where state = 'current';
+create unique index embedding_spaces_coming on embedding_spaces (state) where state = 'coming';
+
+create function current_space() returns integer
+  language sql stable parallel safe
+  return (select space_id from embedding_spaces where state = 'current');
 
 create table agents (
   tenant_id     text not null,
@@ -161,7 +167,8 @@ create table episodes (
 );
 create index episodes_scope on episodes (tenant_id, agent_id, user_id, ended_at desc);
 
--- What recall searches: the summary, each key fact and each passage of the dialogue, each with its own vector.
+-- What recall searches: the summary, each key fact and each passage of the dialogue, each with its own vector; while
+-- the embedding model is being changed, each once more for the coming one.
 create table episode_facts (
   tenant_id   text not null,
   episode_id  uuid not null,
@@ -175,10 +182,10 @@ create table episode_facts (
   token_count integer not null,
   space_id    integer not null references embedding_spaces,
   embedding   vector not null,
-  primary key (tenant_id, episode_id, ordinal),
+  primary key (tenant_id, episode_id, ordinal, space_id),
   foreign key (tenant_id, episode_id) references episodes on delete cascade
 );
-create index episode_facts_scope on episode_facts (tenant_id, agent_id, user_id);
+create index episode_facts_scope on episode_facts (tenant_id, agent_id, user_id, space_id);
 
 -- Semantic memory.
 create table documents (
@@ -222,7 +229,7 @@ create table chunks (
   primary key (tenant_id, document_id, ordinal),
   foreign key (tenant_id, document_id) references documents on delete cascade
 );
-create index chunks_scope on chunks (tenant_id, agent_id);
+create index chunks_scope on chunks (tenant_id, agent_id, space_id);
 
 -- Procedural memory. agent_id null means shared by all agents of the tenant.
 create table procedures (
@@ -259,7 +266,7 @@ create table procedure_vectors (
   ordinal      integer not null,
   space_id     integer not null references embedding_spaces,
   embedding    vector not null,
-  primary key (tenant_id, procedure_id, ordinal),
+  primary key (tenant_id, procedure_id, ordinal, space_id),
   foreign key (tenant_id, procedure_id) references procedures on delete cascade
 );
 

@@ -18,5 +18,5 @@ alter table chunks
   add column generation   integer not null,
   add column content_hash bytea not null,
   drop constraint chunks_pkey,
-  add primary key (tenant_id, document_id, generation, ordinal);
+  add primary key (tenant_id, document_id, generation, ordinal, space_id);
 create index chunks_content on chunks (tenant_id, document_id, content_hash);

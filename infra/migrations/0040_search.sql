@@ -87,7 +87,8 @@ end
 $$;
 
 -- The words of a document's live chunks change in the statement that publishes, withdraws or deletes it, in the
--- order of terms, so that two documents of an agent do not deadlock.
+-- order of terms, so that two documents of an agent do not deadlock. Here and below a text counts once, in the current
+-- space: what is there of another is the same text with another model's vector.
 create function index_chunk_terms() returns trigger
   language plpgsql as
 $$
@@ -103,6 +104,7 @@ begin
       from chunks c
       cross join lateral (select 0 union all select term from entries_of(c.terms)) as t (term)
       where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation in (shown, hidden)
+        and c.space_id = current_space()
     ) as changes
     group by term
     having sum(change) <> 0
@@ -113,11 +115,13 @@ begin
     where tenant_id = old.tenant_id and agent_id = old.agent_id and document_id = old.document_id and term in (
       select e.term from chunks c, entries_of(c.terms) as e
       where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation = hidden
+        and c.space_id = current_space()
     );
     insert into chunk_postings (tenant_id, agent_id, term, document_id, ordinals)
     select old.tenant_id, old.agent_id, e.term, old.document_id, array_agg(c.ordinal order by c.ordinal)
     from chunks c, entries_of(c.terms) as e
     where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation = shown
+      and c.space_id = current_space()
     group by e.term
     order by e.term;
   end if;
@@ -188,6 +192,7 @@ begin
   select m.tenant_id, m.agent_id, m.user_id, t.term, step * count(*)
   from moved m
   cross join lateral (select 0 union all select term_of(lexeme) from unnest(m.lexemes)) as t (term)
+  where m.space_id = current_space()
   group by m.tenant_id, m.agent_id, m.user_id, t.term
   order by m.tenant_id, m.agent_id, m.user_id, t.term
   on conflict (tenant_id, agent_id, user_id, term) do update set traces = counted.traces + excluded.traces;
@@ -215,7 +220,7 @@ create function index_episode(tenant text, episode uuid) returns void
       select f.ordinal, f.kind = 'passage' as spoken, term_of(t.lexeme) as term,
              cardinality(t.positions)::double precision as tf
       from episode_facts f, unnest(f.lexemes) as t
-      where f.tenant_id = tenant and f.episode_id = episode
+      where f.tenant_id = tenant and f.episode_id = episode and f.space_id = current_space()
     ), heard as (
       select f.ordinal, s.term, sum(s.tf * (array[1, 0.3, 0.15])[1 + abs(f.ordinal - s.ordinal)]) as tf
       from (select distinct ordinal, spoken from said) as f
@@ -236,7 +241,7 @@ create function index_episode(tenant text, episode uuid) returns void
       from (
         select term_of(t.lexeme) as term, count(*)::double precision as traces, sum(count(*)) over () as length
         from episode_facts f, unnest(f.lexemes) as t
-        where f.tenant_id = tenant and f.episode_id = episode
+        where f.tenant_id = tenant and f.episode_id = episode and f.space_id = current_space()
         group by 1
         order by 2 desc, 1
         limit 16000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -32,3 +33,27 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """One vector per text, in order. Raises `octopus.errors.Unavailable` when the provider does not answer."""
         ...
+
+
+async def embed_whole(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    """One unit vector per text, also for texts that were cut for a model that sees more: the mean of their pieces'."""
+    pieces = [_pieces(embedder, text) for text in texts]
+    vectors = iter(await embedder.embed([piece for of_text in pieces for piece in of_text]))
+    return [_mean([next(vectors) for _ in of_text]) for of_text in pieces]
+
+
+def _pieces(embedder: Embedder, text: str) -> list[str]:
+    """The text if the model sees it whole, else its halves, cut at a blank near the middle if there is one."""
+    if len(text) < 2 or embedder.count_tokens(text) + 2 <= embedder.max_tokens:
+        return [text]
+    middle = len(text) // 2
+    cut = text.rfind(" ", 1, middle) + 1 or middle
+    return _pieces(embedder, text[:cut]) + _pieces(embedder, text[cut:])
+
+
+def _mean(vectors: Sequence[Vector]) -> Vector:
+    if len(vectors) == 1:
+        return vectors[0]
+    total = [sum(column) for column in zip(*vectors, strict=True)]
+    length = math.sqrt(sum(x * x for x in total))
+    return [x / length for x in total]

@@ -14,6 +14,8 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+Embeddings = Literal["titan", "titan-512", "titan-256", "minilm"]
+
 
 class Settings(BaseSettings):
     """Settings of one execution environment; names carry the prefix ``OCTOPUS_`` unless an alias says otherwise."""
@@ -42,8 +44,9 @@ class Settings(BaseSettings):
     model_timeout_s: float = Field(default=120.0, gt=0)
     anthropic_base_url: str | None = Field(default=None, validation_alias="ANTHROPIC_BASE_URL")
 
-    # Embeddings: Titan v2 on Bedrock, or the small ONNX model of the embedded default.
-    embeddings: Literal["titan", "minilm"] = "titan"
+    # Embeddings: Titan v2 on Bedrock of 1,024, 512 or 256 dimensions, or the small ONNX model of the embedded default.
+    # For a database without vectors; one that has some knows by itself, and infra/deploy.md says how to change it.
+    embeddings: Embeddings = "titan"
 
     # Objects and events.
     bucket: str | None = None

@@ -59,9 +59,11 @@ def secretive(schema: type[BaseModel], text: str) -> Mapping[str, Any]:
 
 
 def whole_database(urls: DatabaseUrls) -> dict[str, str]:
-    """Every row of every table, as text, by table."""
+    """Every row of every table, as text, by table; not of the migrations, whose checksums may spell any short word."""
     with psycopg.connect(urls.owner, autocommit=True) as connection:
-        tables = connection.execute("select tablename from pg_tables where schemaname = 'public'").fetchall()
+        tables = connection.execute(
+            "select tablename from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations'"
+        ).fetchall()
         assert len(tables) > 15
         found = {}
         for (table,) in tables:

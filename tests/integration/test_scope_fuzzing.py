@@ -108,7 +108,7 @@ def _fill(connection: psycopg.Connection[Any], rows: list[Row]) -> None:
         """
     connection.cursor().executemany(insert, [{"t": t, "a": a} for t in TENANTS for a in AGENTS])
     space = connection.execute(
-        "insert into embedding_spaces (model, dimensions, is_current) values (%s, %s, true) returning space_id",
+        "insert into embedding_spaces (model, dimensions, state) values (%s, %s, 'current') returning space_id",
         (embedder.model, embedder.dimensions),
     ).fetchone()
     assert space

@@ -21,7 +21,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 from pydantic_core import from_json
 
-from octopus.errors import Conflict, DatabaseUnavailable, OctopusError
+from octopus.errors import Conflict, DatabaseUnavailable, OctopusError, Unavailable
 
 PLATFORM = ""  # tables of the platform have no tenant; under this name no tenant's row is visible
 TRUSTED_S = 2.0
@@ -122,6 +122,7 @@ class Database:
             kwargs={
                 "autocommit": True,
                 "row_factory": dict_row,
+                "prepare_threshold": 0,  # at once: a large query takes a millisecond to analyze and plan
                 "connect_timeout": max(2, round(connect_timeout_s)),
                 **DEAD_PEER,
             },
@@ -171,6 +172,8 @@ class Database:
             raise Conflict("What this belongs to has been deleted at the same time; read it again.") from exc
         except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as exc:
             raise DatabaseUnavailable("The rows are locked by another transaction; retry.", retry_after=1) from exc
+        except psycopg.errors.ObjectNotInPrerequisiteState as exc:  # said by a trigger, infra/migrations/0060
+            raise Unavailable("The embedding model has just been changed; retry.", retry_after=1) from exc
         except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction) as exc:  # the latter: a failover
             raise DatabaseUnavailable("The database does not answer; retry.", retry_after=2) from exc
         except psycopg.DatabaseError as exc:

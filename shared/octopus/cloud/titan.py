@@ -16,21 +16,31 @@ from octopus.cloud.tokens import count_tokens
 from octopus.errors import Unavailable
 from octopus.relevance import Calibration, Vector
 
+DIMENSIONS = {"titan": 1024, "titan-512": 512, "titan-256": 256}
+_MODEL = "amazon.titan-embed-text-v2:0"
 _CONCURRENCY = 8  # the model takes one text per call
 _MARGIN = 1.3  # its tokenizer is not public; "English averages 4.7 characters per token", says its documentation
 
 
 class TitanEmbedder:
-    """1,024 dimensions, normalised by the model. Vectors are of unit length.
+    """1,024, 512 or 256 dimensions, normalised by the model. Vectors are of unit length.
+
+    With half of the dimensions the model keeps 99 % of its accuracy in retrieval, with a quarter 97 %, says its maker.
 
     The calibration has not been measured here, for want of an account: it maps cosine to relevance unchanged above
     zero. Fit it before relying on a minimum score.
     """
 
-    model = "amazon.titan-embed-text-v2:0"
-    dimensions = 1024
     max_tokens = 8192
     calibration = Calibration(((-1.0, 0.0), (0.0, 0.01), (1.0, 1.0)))
+
+    def __init__(self, dimensions: int = 1024) -> None:
+        self.dimensions = dimensions
+
+    @property
+    def model(self) -> str:
+        """Fewer dimensions are another space."""
+        return _MODEL if self.dimensions == 1024 else f"{_MODEL}/{self.dimensions}"
 
     @cached_property
     def _client(self) -> Any:
@@ -65,6 +75,6 @@ class TitanEmbedder:
     def _invoke(self, client: Any, text: str) -> Vector:
         # The model refuses the empty text.
         body = json.dumps({"inputText": text or " ", "dimensions": self.dimensions, "normalize": True})
-        answer = client.invoke_model(modelId=self.model, body=body, accept="application/json")
+        answer = client.invoke_model(modelId=_MODEL, body=body, accept="application/json")
         vector: Vector = json.loads(answer["body"].read())["embedding"]
         return vector

@@ -6,12 +6,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import chain, islice
 from typing import Literal
 
 from octopus.conversations.sessions import SessionEnded
 from octopus.embedding import Embedder
-from octopus.episodic.context import contexts, parts
+from octopus.episodic.context import trace_vectors
 from octopus.episodic.passages import MOST_TOKENS, passages
 from octopus.episodic.ports import Claim, EpisodeStore, NewEpisode, TokenCounter, Trace, TraceKind
 from octopus.episodic.summarizer import Summarizer
@@ -94,16 +93,12 @@ class EpisodeWriter:
             ("passage", passage.text, passage.first_seq, passage.last_seq)
             for passage in passages(said, self._embedder.count_tokens, limit)
         ]
-        contents = [content for _, content, _, _ in pieces]
-        sentences = [parts(content) for content in contents]
-        vectors = iter(await self._embedder.embed([*contents, *chain.from_iterable(sentences)]))
-        whole = list(islice(vectors, len(contents)))
-        surrounded = contexts(whole, [kind == "passage" for kind, *_ in pieces])
+        vectors = await trace_vectors(
+            self._embedder, [content for _, content, _, _ in pieces], [kind == "passage" for kind, *_ in pieces]
+        )
         return [
-            Trace(kind, content, first, last, self._count(content), vector, context, list(islice(vectors, len(within))))
-            for (kind, content, first, last), vector, context, within in zip(
-                pieces, whole, surrounded, sentences, strict=True
-            )
+            Trace(kind, content, first, last, self._count(content), of.embedding, of.context, of.parts)
+            for (kind, content, first, last), of in zip(pieces, vectors, strict=True)
         ]
 
     async def _release(self, tenant_id: str, claim: Claim, worker: str) -> None:

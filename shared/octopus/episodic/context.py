@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
 
+from octopus.embedding import Embedder, embed_whole
 from octopus.episodic.sentences import sentences
 from octopus.ranking import DialogueWeights
 from octopus.relevance import Vector
@@ -12,6 +15,26 @@ from octopus.relevance import Vector
 _LABEL = re.compile(r"[^:\n]{1,40}: ")
 _SHORT = 4  # words; a shorter sentence says nothing alone
 _WINDOW = {0: 2, 1: 2, 2: 1}  # weight by distance: the neighbours as much as the passage, those beyond half as much
+
+
+@dataclass(frozen=True, slots=True)
+class TraceVectors:
+    """The vectors of one trace: its own, its context's and those of its sentences."""
+
+    embedding: Vector
+    context: Vector
+    parts: Sequence[Vector]
+
+
+async def trace_vectors(embedder: Embedder, texts: Sequence[str], spoken: Sequence[bool]) -> list[TraceVectors]:
+    """For each trace of an episode, in order; `spoken` says which are of the dialogue."""
+    sentences = [parts(text) for text in texts]
+    vectors = iter(await embed_whole(embedder, [*texts, *chain.from_iterable(sentences)]))
+    whole = list(islice(vectors, len(texts)))
+    return [
+        TraceVectors(vector, context, list(islice(vectors, len(within))))
+        for vector, context, within in zip(whole, contexts(whole, spoken), sentences, strict=True)
+    ]
 
 
 def parts(text: str) -> list[str]:

@@ -95,6 +95,7 @@ from (
   from episode_facts f
   join episodes e on e.tenant_id = f.tenant_id and e.episode_id = f.episode_id
   where f.tenant_id = %(tenant_id)s and e.conversation_id = %(conversation_id)s and f.kind <> 'summary'
+    and f.space_id = current_space()
   union all
   select 7, row_number() over (order by created_at, procedure_id)::int, jsonb_build_object(
            'type', 'procedure_candidate', 'procedure_id', procedure_id, 'conversation_id', source_conversation_id,

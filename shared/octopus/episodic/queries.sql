@@ -105,6 +105,7 @@ with query as (
          q.is_telling and f.lexemes @@ q.words as has_words
   from candidates s
   join episode_facts f on f.tenant_id = %(tenant_id)s and f.episode_id = s.episode_id and f.ordinal = s.ordinal
+   and f.space_id = %(space_id)s
   cross join query q
 )
 select c.episode_id, c.ordinal, c.kind, c.content, c.share, c.cosine, c.has_words,
@@ -143,6 +144,7 @@ select e.episode_id, e.conversation_id, e.agent_id, e.user_id, e.summary, e.summ
        e.ended_at, e.end_reason, e.archived_at,
        array(select f.content from episode_facts f
              where f.tenant_id = e.tenant_id and f.episode_id = e.episode_id and f.kind = 'fact'
+               and f.space_id = current_space()
              order by f.ordinal) as key_facts
 from episodes e
 where e.tenant_id = %(tenant_id)s
@@ -158,6 +160,7 @@ select e.episode_id, e.conversation_id, e.agent_id, e.user_id, e.summary, e.summ
        e.ended_at, e.end_reason, e.archived_at,
        array(select f.content from episode_facts f
              where f.tenant_id = e.tenant_id and f.episode_id = e.episode_id and f.kind = 'fact'
+               and f.space_id = current_space()
              order by f.ordinal) as key_facts
 from episodes e
 where e.tenant_id = %(tenant_id)s and e.episode_id = %(episode_id)s

@@ -46,12 +46,12 @@ class PostgresProcedureStore:
         stamp: str = rows[0]["stamp"]  # a left join from the stamp: there is always a row
         if stamp == known_stamp:
             return stamp, None
-        return stamp, [_procedure(row) for row in rows if row["procedure_id"]]
+        return stamp, [procedure_of(row) for row in rows if row["procedure_id"]]
 
     async def load_drafts(self, tenant_id: str, agent_id: UUID) -> list[Procedure]:
         params = {"tenant_id": tenant_id, "agent_id": agent_id}
         rows = await self._database.all(tenant_id, _SQL["load_drafts"], params)
-        return [_procedure(row) for row in rows]
+        return [procedure_of(row) for row in rows]
 
     async def nearest_procedures(
         self, tenant_id: str, agent_id: UUID, vector: Vector, limit: int, among: Among = "followed"
@@ -66,7 +66,7 @@ class PostgresProcedureStore:
             "active_only": among == "followed",
         }
         rows = await self._database.all(tenant_id, _SQL["nearest_procedures"], params)
-        return [(_procedure(row), row["cosine"]) for row in rows]
+        return [(procedure_of(row), row["cosine"]) for row in rows]
 
     async def create_procedure(
         self, tenant_id: str, procedure: Procedure, vectors: Sequence[Vector], change: Change
@@ -97,7 +97,7 @@ class PostgresProcedureStore:
 
     async def get_procedure(self, tenant_id: str, procedure_id: UUID) -> Procedure | None:
         row = await self._database.one(tenant_id, _SQL["get_procedure"], _key(tenant_id, procedure_id))
-        return _procedure(row) if row else None
+        return procedure_of(row) if row else None
 
     async def list_procedures(self, tenant_id: str, wanted: Filter, after: Place | None, limit: int) -> list[Procedure]:
         params = {
@@ -108,7 +108,7 @@ class PostgresProcedureStore:
             "limit": limit,
         }
         rows = await self._database.all(tenant_id, _SQL["list_procedures"], params)
-        return [_procedure(row) for row in rows]
+        return [procedure_of(row) for row in rows]
 
     async def delete_procedure(self, tenant_id: str, procedure_id: UUID) -> bool:
         return await self._database.run(tenant_id, _SQL["delete_procedure"], _key(tenant_id, procedure_id)) == 1
@@ -172,7 +172,8 @@ def _version(tenant_id: str, procedure: Procedure, change: Change, changed_by: s
     }
 
 
-def _procedure(row: Row) -> Procedure:
+def procedure_of(row: Row) -> Procedure:
+    """The procedure of a row that has all its columns."""
     columns = {name: row[name] for name in _COLUMNS}
     return Procedure(**{**columns, "steps": [Step(**step) for step in row["steps"]]})
 

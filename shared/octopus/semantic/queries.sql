@@ -62,6 +62,7 @@ returning generation
 -- How many chunks the generation has already
 select count(*) as chunks from chunks
 where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+  and space_id = current_space()
 
 -- embedded --
 -- Which texts the document has vectors of
@@ -102,6 +103,7 @@ set live_generation = generation, status = 'indexed', failure_reason = null, con
 from (
   select count(*) as chunks, coalesce(sum(token_count), 0) as tokens from chunks
   where tenant_id = %(tenant_id)s and document_id = %(document_id)s and generation = %(generation)s
+    and space_id = current_space()
 ) staged
 where tenant_id = %(tenant_id)s and document_id = %(document_id)s and attempt = %(attempt)s
 

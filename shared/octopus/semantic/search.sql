@@ -77,7 +77,7 @@ select c.document_id, c.ordinal, d.file_name, c.heading, c.page, c.content, c.to
 from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
        as k (document_id, generation, ordinal)
 join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
-  and c.ordinal = k.ordinal
+  and c.ordinal = k.ordinal and c.space_id = %(space_id)s
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
 order by cosine desc, c.document_id, c.ordinal
 limit %(limit)s
@@ -90,7 +90,7 @@ with compared as materialized (
   from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
          as k (document_id, generation, ordinal)
   join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
-    and c.ordinal = k.ordinal
+    and c.ordinal = k.ordinal and c.space_id = %(space_id)s
 ), candidates as materialized (
   select *, row_number() over (order by cosine + %(share)s * share desc, document_id, ordinal) as place
   from compared
@@ -138,6 +138,6 @@ with compared as materialized (
 select r.document_id, r.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count, r.cosine, r.share
 from ranked r
 join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = r.document_id and c.generation = r.generation
-  and c.ordinal = r.ordinal
+  and c.ordinal = r.ordinal and c.space_id = %(space_id)s
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = r.document_id
 order by r.score desc, r.document_id, r.ordinal

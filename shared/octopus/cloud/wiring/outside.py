@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from pydantic import SecretStr
 
@@ -14,10 +15,12 @@ from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.identity import JwtVerifier
 from octopus.cloud.migrations import ROLLBACK_S, migrate
 from octopus.cloud.secrets import secret_string
+from octopus.cloud.titan import DIMENSIONS as TITAN_DIMENSIONS
+from octopus.cloud.titan import TitanEmbedder
 from octopus.embedding import Embedder
-from octopus.errors import OctopusError
+from octopus.errors import EmbeddingSpaceMismatch, InvalidInput, OctopusError
 from octopus.identity import TokenVerifier
-from octopus.settings import Settings
+from octopus.settings import Embeddings, Settings
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -56,13 +59,7 @@ class Outside:
 
     @cached_property
     def embedder(self) -> Embedder:
-        if self.settings.embeddings == "minilm":
-            from octopus.cloud.minilm import MiniLmEmbedder
-
-            return MiniLmEmbedder()
-        from octopus.cloud.titan import TitanEmbedder
-
-        return TitanEmbedder()
+        return embedder_named(self.settings.embeddings)
 
     @cached_property
     def space(self) -> EmbeddingSpace:
@@ -95,6 +92,26 @@ class Outside:
     @cached_property
     def sweep_database(self) -> Database:
         return self._database_at(needed(self.settings.sweep_database_url, "OCTOPUS_SWEEP_DATABASE_URL"))
+
+
+def embedder_named(name: Embeddings) -> Embedder:
+    """Raises `InvalidInput` where the embedder's packages are not installed."""
+    if name != "minilm":
+        return TitanEmbedder(TITAN_DIMENSIONS[name])
+    try:
+        from octopus.cloud.minilm import MiniLmEmbedder
+    except ImportError as exc:
+        raise InvalidInput("The embedder minilm is not part of this deployment; choose one of Titan's.") from exc
+    return MiniLmEmbedder()
+
+
+def embedder_of(model: str) -> Embedder:
+    """The embedder of a model that stored vectors belong to. Raises `EmbeddingSpaceMismatch` where it cannot be run."""
+    for name in get_args(Embeddings):
+        with suppress(InvalidInput):
+            if (embedder := embedder_named(name)).model == model:
+                return embedder
+    raise EmbeddingSpaceMismatch(f"Stored vectors are of {model}, which this deployment cannot run.")
 
 
 def needed(value: T | None, variable: str) -> T:

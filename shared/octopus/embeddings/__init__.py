@@ -1,0 +1,1 @@
+"""A change of the embedding model, while queries go on: for operators."""
