@@ -8,21 +8,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
 import re2
+from ahocorasick_rs import AhoCorasick
 
+from octopus.procedural.literals import folded, required
 from octopus.procedural.trigger import expression, options
 from octopus.procedural.types import Precedence, Procedure, ProcedureMatch
 from octopus.recall import Score
 
-# Triggers compiled together, in characters. A set of four times the size is refused by RE2 for lack of memory, and one
-# of twice the size takes ten times as long for a message, because its automaton no longer fits its cache.
-SHARD_CHARS = 100_000
-
+_OPTIONS = options()
 _PRECEDENCE: tuple[Precedence, ...] = ("own", "priority", "length", "name")
 
 
@@ -36,18 +36,31 @@ class TriggerHit:
 
 
 class TriggerSet:
-    """The compiled triggers of everything that one agent may follow.
+    """The triggers of everything that one agent may follow.
 
-    RE2's filter looks for the literal parts of all triggers in one pass; only triggers whose parts are there are then
-    run one by one.
+    One pass over the message finds the literals of all triggers; only a trigger that has what it needs is then run by
+    itself, and compiled when that happens first.
     """
 
     def __init__(self, procedures: Iterable[Procedure]) -> None:
-        self._procedures = list(procedures)
+        self._procedures = sorted(procedures, key=_order)
         self._by_name: dict[str, Procedure] = {}
-        for procedure in sorted(self._procedures, key=lambda it: _order(TriggerHit(it, 0, 0))):
+        for procedure in self._procedures:
             self._by_name.setdefault(_spoken(procedure.name), procedure)
-        self._shards = list(_compile(self._procedures))
+        self._compiled: dict[int, Any] = {}
+        self._needs: list[int] = []  # of each procedure, how many clauses
+        self._owners: list[int] = []  # of each clause, whose it is
+        clauses: dict[str, list[int]] = {}  # of each literal
+        for index, procedure in enumerate(self._procedures):
+            needed = required(procedure.trigger_kind, procedure.trigger_pattern)
+            self._needs.append(len(needed))
+            for clause in needed:
+                for literal in clause:
+                    clauses.setdefault(literal, []).append(len(self._owners))
+                self._owners.append(index)
+        self._needless = [index for index, needed in enumerate(self._needs) if not needed]
+        self._clauses = list(clauses.values())
+        self._literals = AhoCorasick(clauses, store_patterns=False)
 
     def __len__(self) -> int:
         return len(self._procedures)
@@ -68,51 +81,42 @@ class TriggerSet:
     def hits(self, message: str) -> Iterator[TriggerHit]:
         """Every trigger that the message contains, the one to follow first; run as far as they are asked for."""
         text = message.encode()
-        likely = [
-            (procedures[index], triggers.re(index))
-            for procedures, triggers in self._shards
-            for index in triggers.Match(text, potential=True) or ()
-        ]
-        for _, equals in groupby(sorted(likely, key=_rank), key=_rank):
-            found = ((procedure, trigger.search(text)) for procedure, trigger in equals)
+        for _, equals in groupby(self._likely(message), key=lambda index: _rank(self._procedures[index])):
+            found = ((self._procedures[index], self._trigger(index).search(text)) for index in equals)
             hits = [TriggerHit(procedure, *_characters(text, *at.span())) for procedure, at in found if at]
-            yield from sorted(hits, key=_order)
+            yield from sorted(hits, key=_precedence)
+
+    def _likely(self, message: str) -> list[int]:
+        """Procedures for whose triggers the message has all the literals, in order."""
+        found = {literal for literal, _, _ in self._literals.find_matches_as_indexes(folded(message), overlapping=True)}
+        met = Counter(self._owners[clause] for clause in {c for literal in found for c in self._clauses[literal]})
+        return sorted(chain(self._needless, (index for index, n in met.items() if n == self._needs[index])))
+
+    def _trigger(self, index: int) -> Any:
+        if index not in self._compiled:
+            procedure = self._procedures[index]
+            source = expression(procedure.trigger_kind, procedure.trigger_pattern)
+            self._compiled[index] = re2.compile(source, _OPTIONS)
+        return self._compiled[index]
 
 
-def _compile(procedures: Sequence[Procedure]) -> Iterator[tuple[list[Procedure], Any]]:
-    """Shards of at most `SHARD_CHARS`: their procedures, and an `re2.Filter` of their triggers in the same order."""
-    compiled = options()
-    shard: list[Procedure] = []
-    triggers, size = re2.Filter(), 0
-    for procedure in procedures:
-        source = expression(procedure.trigger_kind, procedure.trigger_pattern)
-        if shard and size + len(source) > SHARD_CHARS:
-            triggers.Compile()
-            yield shard, triggers
-            shard, triggers, size = [], re2.Filter(), 0
-        triggers.Add(source, compiled)
-        shard.append(procedure)
-        size += len(source)
-    if shard:
-        triggers.Compile()
-        yield shard, triggers
-
-
-def _rank(candidate: tuple[Procedure, Any]) -> tuple[bool, int]:
-    procedure, _ = candidate
+def _rank(procedure: Procedure) -> tuple[bool, int]:
     return procedure.agent_id is None, -procedure.priority
 
 
-def _order(hit: TriggerHit) -> tuple[bool, int, int, str]:
+def _order(procedure: Procedure) -> tuple[bool, int, str]:
+    return *_rank(procedure), procedure.name
+
+
+def _precedence(hit: TriggerHit) -> tuple[bool, int, int, str]:
     """Sorts first what is to be followed. Names differ among the procedures of one owner, so there are no ties."""
-    procedure = hit.procedure
-    return procedure.agent_id is None, -procedure.priority, hit.start - hit.end, procedure.name
+    return *_rank(hit.procedure), hit.start - hit.end, hit.procedure.name
 
 
 def _decided_by(best: Sequence[TriggerHit]) -> Precedence:
     if len(best) == 1:
         return "alone"
-    first, second = map(_order, best)
+    first, second = map(_precedence, best)
     return next(rule for rule, a, b in zip(_PRECEDENCE, first, second, strict=True) if a != b)
 
 

@@ -14,7 +14,7 @@ from octopus.recall import Query, Scope, Score
 
 NEAR_MISSES = 3
 
-# Compiled triggers kept in an execution environment, over all agents: about 6 kB each.
+# Triggers kept in an execution environment, over all agents: 1 kB each, and 6 kB more once it has been run.
 MAX_TRIGGERS = 20_000
 
 

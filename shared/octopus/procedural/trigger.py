@@ -42,9 +42,13 @@ def expression(kind: TriggerKind, pattern: str) -> str:
     """The trigger in RE2 syntax."""
     if kind == "regex":
         return pattern
-    split, piece = (r"\|", _glob) if kind == "glob" else (r"\n", _phrase)
-    alternatives = [text for part in re.split(split, pattern) if (text := part.strip())]
-    return "|".join(_whole_words(text, piece(text)) for text in alternatives)
+    piece = _glob if kind == "glob" else _phrase
+    return "|".join(_whole_words(text, piece(text)) for text in alternatives(kind, pattern))
+
+
+def alternatives(kind: TriggerKind, pattern: str) -> list[str]:
+    """The globs or the phrases, any of which will do."""
+    return [text for part in pattern.split("|" if kind == "glob" else "\n") if (text := part.strip())]
 
 
 def validate(kind: TriggerKind, pattern: str) -> None:
