@@ -49,7 +49,8 @@ alter table chunks
   add column terms sparsevec not null generated always as (chunk_terms(coalesce(heading || ' ', '') || content)) stored,
   add column near  halfvec not null generated always as (embedding::halfvec) stored, -- compared three times as fast
   alter column terms set storage main, -- in the row, where a scan reads them; vector and text go beside
-  alter column near set storage main;
+  alter column near set storage main,
+  set (toast_tuple_target = 256);
 
 -- In how many live chunks of an agent a term occurs; under term 0, how many there are.
 create table chunk_term_counts (
@@ -149,21 +150,29 @@ alter table procedure_vectors
 -- Episodic memory
 
 -- context: a quarter of the trace's own vector and three quarters of the mean of its window of dialogue.
--- parts: the vectors of its sentences. terms: BM25's part of the window, see index_episode.
+-- parts: the vectors of its sentences. A scan of a user's contexts reads hardly anything else, for all else goes beside.
 alter table episode_facts
   add column context halfvec,
   add column parts   vector[] not null default '{}',
-  add column terms   sparsevec not null default '{}/536870912',
   alter column context set storage main,
-  alter column terms set storage main;
+  set (toast_tuple_target = 256);
 
 alter table episode_facts no force row level security; -- for the owner, here
 update episode_facts set context = embedding::halfvec;
 alter table episode_facts force row level security, alter column context set not null;
 
--- terms: BM25's part of the session, a term's tf being the number of traces that have it.
+-- terms: BM25's part of the session, a term's tf being the number of traces that have it. trace_terms: BM25's part of
+-- each trace's window, in the order of trace_ordinals; peaks: the largest weight of each term among them. A session's
+-- terms and peaks say whether its traces can be among the best at all: they stay in the row, the traces' go beside.
 alter table episodes
-  add column terms sparsevec not null default '{}/536870912';
+  add column terms          sparsevec not null default '{}/536870912',
+  add column peaks          sparsevec not null default '{}/536870912',
+  add column trace_ordinals integer[] not null default '{}',
+  add column trace_terms    sparsevec[] not null default '{}',
+  alter column terms set storage external,
+  alter column peaks set storage external,
+  alter column trace_terms set storage external,
+  set (toast_tuple_target = 8160);
 
 -- In how many traces of a user's episodes with an agent a term occurs; under term 0, how many there are.
 create table episode_term_counts (
@@ -229,10 +238,19 @@ create function index_episode(tenant text, episode uuid) returns void
     ), weighed as (
       select ordinal, term, tf / (tf + 0.9 * (0.6 + 0.4 * sum(tf) over (partition by ordinal) / 26)) as weight
       from heard
+    ), traces as (
+      select ordinal, term_vector(array_agg(term), array_agg(weight)) as terms from weighed group by ordinal
     )
-    update episode_facts f set terms = w.terms
-    from (select ordinal, term_vector(array_agg(term), array_agg(weight)) as terms from weighed group by ordinal) as w
-    where f.tenant_id = tenant and f.episode_id = episode and f.ordinal = w.ordinal;
+    update episodes e
+    set trace_ordinals = w.ordinals, trace_terms = w.terms, peaks = w.peaks
+    from (
+      select (select coalesce(array_agg(ordinal order by ordinal), '{}') from traces) as ordinals,
+             (select coalesce(array_agg(terms order by ordinal), '{}') from traces) as terms,
+             (select term_vector(array_agg(term), array_agg(weight))
+              from (select term, max(weight) as weight from weighed group by term order by 2 desc limit 16000) as m
+             ) as peaks
+    ) as w
+    where e.tenant_id = tenant and e.episode_id = episode;
 
     -- A usual session has 300 of these (LoCoMo).
     update episodes e

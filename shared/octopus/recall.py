@@ -43,10 +43,13 @@ class Score:
 
     `rank` counts from 1. `cosine` in [-1, 1] is the raw score by meaning, `share` in [0, 1] that by words, and
     `relevance` in [0, 1] what both are worth (`octopus.ranking`); each is None where the item was not found by it
-    (recency, a pattern, a name).
+    (recency, a pattern, a name). `cosine_rank` and `share_rank`, from 1, are its places among the candidates by either
+    score alone; None where it was not found by it, and in traces of before these were kept.
     """
 
     rank: int
     cosine: float | None = None
     relevance: float | None = None
     share: float | None = None
+    cosine_rank: int | None = None
+    share_rank: int | None = None

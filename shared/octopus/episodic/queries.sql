@@ -52,8 +52,9 @@ values (%(tenant_id)s, %(episode_id)s, %(ordinal)s, %(agent_id)s, %(user_id)s, %
 select index_episode(%(tenant_id)s, %(episode_id)s)
 
 -- best_traces --
--- The traces of one user with one agent that fit best, among them the best one of each of the best episodes: an exact scan
--- of that scope. Scores as in octopus.ranking.DialogueWeights.
+-- The traces of one user with one agent that fit best, among them the best one of each of the best episodes. Exact: each
+-- trace is compared by meaning, and by words where its episode can be among the best. Scores as in
+-- octopus.ranking.DialogueWeights.
 with query as (
   select words, numnode(words) > 1 as is_telling
   from plainto_tsquery('english', %(text)s) as words
@@ -70,34 +71,56 @@ with query as (
     from counted c join counted n on n.term = 0
     where c.term <> 0
   ) as idfs
+), nearest as materialized (
+  select episode_id, max(-(context <#> %(half)s)) as dense
+  from episode_facts
+  where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and user_id = %(user_id)s and space_id = %(space_id)s
+  group by episode_id
 ), sessions as materialized (
-  select e.episode_id, -%(session_weight)s * (e.terms <#> l.weights) as words
+  -- A session without any of the words has no trace with one: its share is none.
+  select e.episode_id, w.words / l.information as words,
+         case when w.words > 0 then -(e.peaks <#> l.weights) / l.information else 0 end as most_words
   from episodes e cross join lexical l
+  cross join lateral (select -%(session_weight)s * (e.terms <#> l.weights) as words offset 0) as w
   where e.tenant_id = %(tenant_id)s and e.agent_id = %(agent_id)s and e.user_id = %(user_id)s
-), best as materialized (
-  -- A session without any of the words has no trace with one: no need to look.
-  select f.episode_id,
-         max(case when s.words > 0 then %(share_weight)s * (s.words - (f.terms <#> l.weights)) / l.information else 0 end
-             - (f.context <#> %(vector)s::halfvec)) as score
-  from episode_facts f cross join lexical l join sessions s using (episode_id)
-  where f.tenant_id = %(tenant_id)s and f.agent_id = %(agent_id)s and f.user_id = %(user_id)s
-    and f.space_id = %(space_id)s
-  group by f.episode_id
-  order by score desc, f.episode_id
-  limit %(episodes)s
+), bounds as materialized (
+  -- Its best trace scores at least what the nearest one has by the session's words alone, and at most what it would have
+  -- if it had each word as much as any other has.
+  select s.episode_id, s.words, n.dense + %(share_weight)s * s.words as least,
+         n.dense + %(share_weight)s * (s.words + s.most_words) as most
+  from nearest n join sessions s using (episode_id)
+), hopeful as materialized (
+  select episode_id, words
+  from bounds
+  where most >= coalesce((select least from bounds order by least desc offset %(episodes)s - 1 limit 1), '-infinity')
+), worded as materialized (
+  select h.episode_id, t.ordinal, h.words - (t.terms <#> l.weights) / l.information as share
+  from hopeful h
+  join episodes e on e.tenant_id = %(tenant_id)s and e.episode_id = h.episode_id
+  cross join lexical l
+  cross join unnest(e.trace_ordinals, e.trace_terms) as t (ordinal, terms)
+  where h.words > 0
 ), scored as (
-  select f.episode_id, f.ordinal, -(f.context <#> %(vector)s::halfvec) as dense,
-         case when s.words > 0 then (s.words - (f.terms <#> l.weights)) / l.information else 0 end as share
-  from best b join sessions s using (episode_id) cross join lexical l
-  join episode_facts f on f.tenant_id = %(tenant_id)s and f.episode_id = b.episode_id and f.space_id = %(space_id)s
+  select h.episode_id, f.ordinal, -(f.context <#> %(half)s) as dense, coalesce(w.share, h.words) as share
+  from hopeful h
+  cross join lateral (
+    select ordinal, context
+    from episode_facts
+    where tenant_id = %(tenant_id)s and episode_id = h.episode_id and space_id = %(space_id)s
+    offset 0 -- one episode after another, never all of the tenant's
+  ) as f
+  left join worded w on w.episode_id = h.episode_id and w.ordinal = f.ordinal
 ), ranked as (
   select episode_id, ordinal, share, dense + %(share_weight)s * share as score,
          row_number() over (partition by episode_id order by dense + %(share_weight)s * share desc, ordinal) as place
   from scored
 ), candidates as materialized (
-  select episode_id, ordinal, share, score
-  from ranked
-  order by place = 1 desc, score desc, episode_id, ordinal
+  select r.episode_id, r.ordinal, r.share, r.score
+  from ranked r
+  join (
+    select episode_id from ranked where place = 1 order by score desc, episode_id limit %(episodes)s
+  ) as best using (episode_id)
+  order by r.place = 1 desc, r.score desc, r.episode_id, r.ordinal
   limit greatest(%(candidates)s, %(episodes)s)
 ), compared as (
   select s.episode_id, s.ordinal, f.kind, f.content, s.share, s.score, 1 - (f.embedding <=> %(vector)s) as cosine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID, uuid4
 
+from pgvector import HalfVector
 from pgvector import Vector as PgVector
 
 from octopus.cloud.database import Database, Row
@@ -95,6 +96,7 @@ class PostgresEpisodeStore:
             **_of(scope),
             "text": text,
             "vector": PgVector(vector),
+            "half": HalfVector(vector),  # a cast would be made anew for each row
             "space_id": await self._space.id(),
             "episodes": episodes,
             "session_weight": _WEIGHTS.session,

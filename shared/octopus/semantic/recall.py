@@ -62,7 +62,12 @@ class KnowledgeRecall:
             content=hit.content,
             token_count=hit.token_count,
             score=Score(
-                rank, hit.cosine, self._calibration.relevance(evidence(hit.cosine, hit.share)), round(hit.share, 4)
+                rank,
+                hit.cosine,
+                self._calibration.relevance(evidence(hit.cosine, hit.share)),
+                round(hit.share, 4),
+                hit.cosine_rank,
+                hit.share_rank,
             ),
         )
 

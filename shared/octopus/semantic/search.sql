@@ -12,7 +12,7 @@ with counted as (
   where c.term <> 0 and c.chunks between 1 and n.chunks
 )
 select coalesce((select chunks from counted where term = 0), 0)::integer as chunks,
-       term_vector(array_agg(term), array_agg(idf))::text as words, coalesce(sum(idf), 1) as information,
+       term_vector(array_agg(term), array_agg(idf)) as words, coalesce(sum(idf), 1) as information,
        array_agg(term order by chunks, term) as terms, array_agg(chunks::integer order by chunks, term) as counts
 from idfs
 
@@ -23,9 +23,13 @@ from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.agent_id = any(%(agent_ids)s) and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
   and c.generation = d.live_generation
-order by (c.near <=> %(vector)s::halfvec) + %(share)s / %(information)s * (c.terms <#> %(words)s::sparsevec),
+order by (c.near <=> %(vector)s) + %(share)s / %(information)s * (c.terms <#> %(words)s),
          c.document_id, c.ordinal
 limit %(candidates)s
+
+-- one_plan --
+-- For this transaction: plan a prepared statement once, not for its parameters each time
+select set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- walk_indexes --
 -- For this transaction: take chunks from the index in the order of distance until there are enough that pass the filters
@@ -45,7 +49,7 @@ from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
   and vector_dims(c.near) = 384 and c.generation = d.live_generation
-order by c.near::halfvec(384) <=> %(vector)s::halfvec(384)
+order by c.near::halfvec(384) <=> %(vector)s
 limit %(candidates)s
 
 -- nearest_1024 --
@@ -55,14 +59,14 @@ from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
   and vector_dims(c.near) = 1024 and c.generation = d.live_generation
-order by c.near::halfvec(1024) <=> %(vector)s::halfvec(1024)
+order by c.near::halfvec(1024) <=> %(vector)s
 limit %(candidates)s
 
 -- with_words --
 -- The chunks that hold most of what some rare words tell
 select p.document_id, d.live_generation as generation, o.ordinal
 from chunk_postings p
-join entries_of(%(words)s::sparsevec) as w on w.term = p.term
+join entries_of(%(words)s) as w on w.term = p.term
 join documents d on d.tenant_id = p.tenant_id and d.document_id = p.document_id
 cross join unnest(p.ordinals) as o (ordinal)
 where p.tenant_id = %(tenant_id)s and p.agent_id = any(%(agent_ids)s) and p.term = any(%(terms)s)
@@ -73,54 +77,57 @@ limit %(candidates)s
 -- by_meaning --
 -- Chunks by their cosine
 select c.document_id, c.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count,
-       1 - (c.embedding <=> %(vector)s) as cosine, 0.0::double precision as share
+       1 - (c.near <=> %(vector)s) as cosine, 0.0::double precision as share,
+       row_number() over (order by c.near <=> %(vector)s, c.document_id, c.ordinal)::integer as cosine_rank,
+       null::integer as share_rank
 from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
        as k (document_id, generation, ordinal)
 join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
   and c.ordinal = k.ordinal and c.space_id = %(space_id)s
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
-order by cosine desc, c.document_id, c.ordinal
+order by cosine_rank
 limit %(limit)s
 
 -- by_meaning_and_words --
 -- Chunks by cosine and share, and once more by what the best have in common, as in octopus.ranking.KnowledgeWeights
 with compared as materialized (
-  select c.document_id, c.generation, c.ordinal, c.embedding, c.terms, 1 - (c.embedding <=> %(vector)s) as cosine,
-         -(c.terms <#> %(words)s::sparsevec) / %(information)s as share
+  select c.document_id, c.generation, c.ordinal, c.near, c.terms, 1 - (c.near <=> %(vector)s) as cosine,
+         -(c.terms <#> %(words)s) / %(information)s as share
   from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
          as k (document_id, generation, ordinal)
   join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
     and c.ordinal = k.ordinal and c.space_id = %(space_id)s
 ), candidates as materialized (
-  select *, row_number() over (order by cosine + %(share)s * share desc, document_id, ordinal) as place
+  select *, row_number() over (order by cosine + %(share)s * share desc, document_id, ordinal) as place,
+         row_number() over (order by cosine desc, document_id, ordinal)::integer as cosine_rank,
+         case when share > 0 then row_number() over (order by share desc, document_id, ordinal)::integer end as share_rank
   from compared
   order by place
   limit %(candidates)s
 ), leaders as materialized (
-  select * from candidates where place <= %(leaders)s
+  select terms, near from candidates where place <= %(leaders)s
 ), centre as materialized (
-  select v.mean, sqrt(1 - 2 * %(centroid)s * (v.mean <#> %(vector)s) + (%(centroid)s * vector_norm(v.mean)) ^ 2) as length
-  from (select avg(embedding) as mean from leaders) as v
+  select v.mean, sqrt(1 - 2 * %(centroid)s * (v.mean <#> %(vector)s) + (%(centroid)s * l2_norm(v.mean)) ^ 2) as length
+  from (select avg(near) as mean from leaders) as v
+), held as materialized (
+  select e.term, sum(e.weight) as held from leaders l cross join entries_of(l.terms) as e group by e.term
 ), counted as (
   select term, sum(chunks)::double precision as chunks
   from chunk_term_counts
-  where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s)
-    and term = any(array(select distinct e.term from leaders l, entries_of(l.terms) as e))
+  where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s) and term = any(array(select term from held))
   group by term
 ), telling as (
   select term, idf, held * idf as worth
   from (
-    select e.term, sum(e.weight) as held,
-           ln(1 + greatest(%(chunks)s - n.chunks + 0.5, 0.5) / (n.chunks + 0.5)) as idf
-    from leaders l cross join entries_of(l.terms) as e join counted n on n.term = e.term
-    group by e.term, n.chunks
+    select h.term, h.held, ln(1 + greatest(%(chunks)s - n.chunks + 0.5, 0.5) / (n.chunks + 0.5)) as idf
+    from held h join counted n on n.term = h.term
   ) as t
   order by worth desc, term
   limit %(terms_added)s
 ), widened as (
   select term, sum(weight) as weight
   from (
-    select term, weight from entries_of(%(words)s::sparsevec)
+    select term, weight from entries_of(%(words)s)
     union all
     select term, %(term_weight)s * idf * worth / max(worth) over () from telling
   ) as w
@@ -128,14 +135,15 @@ with compared as materialized (
 ), widened_words as materialized (
   select term_vector(array_agg(term), array_agg(weight)) as words, coalesce(sum(weight), 1) as information from widened
 ), ranked as (
-  select c.document_id, c.generation, c.ordinal, c.cosine, c.share,
-         (c.cosine - %(centroid)s * (c.embedding <#> centre.mean)) / centre.length
+  select c.document_id, c.generation, c.ordinal, c.cosine, c.share, c.cosine_rank, c.share_rank,
+         (c.cosine - %(centroid)s * (c.near <#> centre.mean)) / centre.length
          - %(widened_share)s * (c.terms <#> w.words) / w.information as score
   from candidates c cross join centre cross join widened_words w
   order by score desc, c.document_id, c.ordinal
   limit %(limit)s
 )
-select r.document_id, r.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count, r.cosine, r.share
+select r.document_id, r.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count, r.cosine, r.share,
+       r.cosine_rank, r.share_rank
 from ranked r
 join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = r.document_id and c.generation = r.generation
   and c.ordinal = r.ordinal and c.space_id = %(space_id)s

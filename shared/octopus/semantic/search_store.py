@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from pgvector import Vector as PgVector
+from pgvector import HalfVector
 
 from octopus.cloud.database import Database, Params, Row, Transaction
 from octopus.cloud.embedding_space import EmbeddingSpace
@@ -44,14 +44,13 @@ class PostgresKnowledgeSearch:
             "agent_ids": list(agent_ids),
             "space_id": await self._space.id(),
             "text": text,
-            "vector": PgVector(vector),
+            "vector": HalfVector(vector),  # as stored: a cast would be made anew for each row
             "share": _WEIGHTS.share if hybrid else 0.0,
-            "candidates": max(limit, _WEIGHTS.candidates),  # found in half precision, then compared in full
+            "candidates": max(limit, _WEIGHTS.candidates),
             "limit": limit,
         }
         async with self._database.transaction(tenant_id) as tx:
-            words = await tx.one(_SQL["query_words"], params)
-            assert words is not None
+            _, (words,) = await tx.each((_SQL["one_plan"], {}), (_SQL["query_words"], params))
             params |= words
             for _ in range(_ATTEMPTS):
                 keys = await self._candidates(tx, params, len(vector), hybrid)
@@ -65,10 +64,12 @@ class PostgresKnowledgeSearch:
         if params["chunks"] > self._exact_to and nearest is not None:
             wide: Params = {**params, "candidates": INDEXED}
             rare = rarest(params["terms"] or [], params["counts"] or [], POSTINGS) if hybrid else []
-            worded = await tx.all(_SQL["with_words"], {**wide, "terms": rare}) if rare else []
-            await tx.one(_SQL["walk_indexes"])
-            near = await tx.all(nearest, wide)
-            await tx.one(_SQL["as_usual"])
+            worded, _, near, _ = await tx.each(
+                (_SQL["with_words"], {**wide, "terms": rare}),
+                (_SQL["walk_indexes"], {}),
+                (nearest, wide),
+                (_SQL["as_usual"], {}),
+            )
             if len(near) >= min(INDEXED, params["chunks"]):
                 return list({(row["document_id"], row["ordinal"]): row for row in (*near, *worded)}.values())
         return await tx.all(_SQL["scan"], params)

@@ -166,8 +166,8 @@ class EmbeddedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that a search found, with its raw scores (see `octopus.ranking`). `ordinal` counts the chunks of a
-    document from 0."""
+    """A chunk that a search found, with its raw scores (see `octopus.ranking`) and its ranks by them (see
+    `octopus.recall.Score`). `ordinal` counts the chunks of a document from 0."""
 
     document_id: UUID
     ordinal: int
@@ -178,6 +178,8 @@ class Hit:
     token_count: int
     cosine: float
     share: float = 0.0
+    cosine_rank: int | None = None
+    share_rank: int | None = None
 
 
 def chunk_source(file_name: str, heading: str | None, page: int | None) -> str:
