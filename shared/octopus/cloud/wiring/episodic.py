@@ -30,7 +30,7 @@ class Episodic(Outside):
 
     @cached_property
     def episodes(self) -> Episodes:
-        return Episodes(self.episode_store, self.episodic, self.embedder)
+        return Episodes(self.episode_store, self.episodic, self.query_embedder)
 
     @cached_property
     def episode_writer(self) -> EpisodeWriter:

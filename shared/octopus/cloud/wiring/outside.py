@@ -20,6 +20,7 @@ from octopus.cloud.titan import TitanEmbedder
 from octopus.embedding import Embedder
 from octopus.errors import EmbeddingSpaceMismatch, InvalidInput, OctopusError
 from octopus.identity import TokenVerifier
+from octopus.query_vectors import QueryEmbedder
 from octopus.settings import Embeddings, Settings
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ class Outside:
     @cached_property
     def embedder(self) -> Embedder:
         return embedder_named(self.settings.embeddings)
+
+    @cached_property
+    def query_embedder(self) -> QueryEmbedder:
+        return QueryEmbedder(self.embedder)
 
     @cached_property
     def space(self) -> EmbeddingSpace:

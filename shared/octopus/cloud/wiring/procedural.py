@@ -56,4 +56,4 @@ class Procedural(Conversations):
 
     @cached_property
     def procedure_trial(self) -> ProcedureTrial:
-        return ProcedureTrial(self.procedure_store, self.embedder, self.guidance, self.agents)
+        return ProcedureTrial(self.procedure_store, self.query_embedder, self.guidance, self.agents)

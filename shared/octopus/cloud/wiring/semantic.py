@@ -40,7 +40,7 @@ class Semantic(Outside):
             self.objects,
             self.index_queue,
             self.knowledge,
-            self.embedder,
+            self.query_embedder,
             max_bytes=self.settings.upload_max_bytes,
         )
 

@@ -34,7 +34,7 @@ class Tools(Semantic, Conversations):
     def built_in_tools(self) -> list[BuiltIn]:
         agents = PostgresAgentStore(self.database)
         return [
-            search_knowledge(self.knowledge, agents, self.embedder),
+            search_knowledge(self.knowledge, agents, self.query_embedder),
             close_session(self.sessions.request_end),
         ]
 

@@ -32,7 +32,7 @@ class Turns(Tools, Procedural, Episodic):
                 deadline_s=self.settings.recall_deadline_ms / 1000,
                 observer=self.observer,
             ),
-            embedder=self.embedder,
+            embedder=self.query_embedder,
             model=self.model,
             toolbox=self.toolbox,
             factors=TokenFactors(PostgresFactorStore(self.database), count_tokens, self.settings.model_token_factor),
