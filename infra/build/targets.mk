@@ -15,4 +15,5 @@ build-IngestDocumentFunction: ; $(PACKAGE) function ingest_document
 build-RemoveDocumentFunction: ; $(PACKAGE) function remove_document
 build-EndSessionFunction: ; $(PACKAGE) function end_session
 build-SweepFunction: ; $(PACKAGE) function sweep
+build-ReembedFunction: ; $(PACKAGE) function reembed
 build-MigrateFunction: ; $(PACKAGE) function migrate

@@ -43,7 +43,9 @@ def idle(price: dict[str, float], idle: dict[str, Any], environment: str) -> dic
         "Database, capacity": its["acu"] * its["instances"] * hours * price["acu_hour"],
         "Database, storage": idle["database_gb"] * price["database_gb_month"],
         "Interface endpoints": its["endpoints"] * its["zones"] * hours * price["endpoint_hour"],
-        "Sweep": its["sweeps"] * (1.0 * 0.5 * price["lambda_gb_second"] + price["lambda_request"] + price["event"]),
+        # A second for the sweep, a fifth for a look at whether there is something to embed anew.
+        "Sweep": its["sweeps"]
+        * (1.2 * 0.5 * price["lambda_gb_second"] + 2 * (price["lambda_request"] + price["event"])),
         "Metrics, alarms, dashboard": idle["metrics"] * price["metric_month"]
         + idle["alarms"] * price["alarm_month"]
         + idle["dashboards"] * price["dashboard_month"],

@@ -19,8 +19,6 @@ from starlette.routing import Mount, Route
 from infra.local.issuer import Issuer, create_app
 from infra.local.processes import LOOPBACK, free_port
 
-DIMENSIONS = 1024
-
 
 class StandIns:
     """One small server, in a thread of this process. As a context manager it ends with the block."""
@@ -51,18 +49,19 @@ class StandIns:
 
     async def _embed(self, request: Request) -> Response:
         """As amazon.titan-embed-text-v2:0 answers: the closer two texts' words, the closer their vectors."""
-        return JSONResponse({"embedding": vector((await request.json())["inputText"]), "inputTextTokenCount": 1})
+        asked = await request.json()
+        return JSONResponse({"embedding": vector(asked["inputText"], asked["dimensions"]), "inputTextTokenCount": 1})
 
     async def _answer(self, request: Request) -> Response:
         self.answers.append(await request.json())
         return Response()
 
 
-def vector(text: str) -> list[float]:
+def vector(text: str, dimensions: int) -> list[float]:
     """A vector of unit length that counts the text's words, each at a place of its own as far as there is
     room."""
-    counts = [0.0] * DIMENSIONS
+    counts = [0.0] * dimensions
     for word in re.findall(r"\w+", text.lower()) or ["nothing"]:
-        counts[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4]) % DIMENSIONS] += 1
+        counts[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4]) % dimensions] += 1
     length = math.hypot(*counts)
     return [count / length for count in counts]

@@ -36,10 +36,14 @@ class Embedder(Protocol):
 
 
 async def embed_whole(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
-    """One unit vector per text, also for texts that were cut for a model that sees more: the mean of their pieces'."""
-    pieces = [_pieces(embedder, text) for text in texts]
-    vectors = iter(await embedder.embed([piece for of_text in pieces for piece in of_text]))
-    return [_mean([next(vectors) for _ in of_text]) for of_text in pieces]
+    """One unit vector per text, in order; each different text is embedded once.
+
+    Of a text that was cut for a model that sees more it is the mean of the vectors of its pieces.
+    """
+    pieces = {text: _pieces(embedder, text) for text in texts}
+    different = list(dict.fromkeys(piece for of_text in pieces.values() for piece in of_text))
+    vectors = dict(zip(different, await embedder.embed(different), strict=True))
+    return [_mean([vectors[piece] for piece in pieces[text]]) for text in texts]
 
 
 def _pieces(embedder: Embedder, text: str) -> list[str]:

@@ -18,9 +18,12 @@ Embeddings = Literal["titan", "titan-512", "titan-256", "minilm"]
 
 
 class Settings(BaseSettings):
-    """Settings of one execution environment; names carry the prefix ``OCTOPUS_`` unless an alias says otherwise."""
+    """Settings of one execution environment; names carry the prefix ``OCTOPUS_`` unless an alias says otherwise.
 
-    model_config = SettingsConfigDict(env_prefix="OCTOPUS_", frozen=True, extra="ignore")
+    An empty variable is one that is not set: templates leave values empty, and `sam local` what it cannot resolve.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="OCTOPUS_", env_ignore_empty=True, frozen=True, extra="ignore")
 
     # Database. With IAM authentication the URL has no password: a token is made at each connect.
     database_url: SecretStr | None = None

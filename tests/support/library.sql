@@ -7,8 +7,8 @@ values (%(tenant_id)s, %(document_id)s, %(agent_id)s, %(document_id)s, %(documen
 -- A chunk of a generation
 insert into chunks (tenant_id, document_id, generation, ordinal, agent_id, content, token_count, content_hash, space_id,
                     embedding)
-values (%(tenant_id)s, %(document_id)s, %(generation)s, %(ordinal)s, %(agent_id)s, %(content)s, 1, '', %(space_id)s,
-        %(embedding)s)
+values (%(tenant_id)s, %(document_id)s, %(generation)s, %(ordinal)s, %(agent_id)s, %(content)s, 1,
+        sha256(convert_to(%(content)s, 'UTF8')), %(space_id)s, %(embedding)s)
 
 -- show --
 -- Let recall see a generation

@@ -18,8 +18,9 @@ select system_prompt, version from agents where tenant_id = %(tenant_id)s and ag
 -- Chunks as they are stored now
 select c.document_id || ':' || c.ordinal as item_id, d.file_name, c.heading, c.page, c.content
 from unnest(%(document_ids)s::uuid[], %(ordinals)s::integer[]) as asked (document_id, ordinal)
-join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = asked.document_id and c.ordinal = asked.ordinal
-join documents d on d.tenant_id = c.tenant_id and d.document_id = c.document_id
+join documents d on d.tenant_id = %(tenant_id)s and d.document_id = asked.document_id
+join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.document_id and c.generation = d.live_generation
+  and c.ordinal = asked.ordinal and c.space_id = current_space()
 
 -- episodes_now --
 -- Episodes as they are stored now

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from octopus.cloud.wiring.outside import embedder_of
 from octopus.cloud.wiring.reembed import Reembed
 from octopus.cloud.wiring.turns import Turns
 from octopus.settings import settings
@@ -28,7 +27,7 @@ class Services(Turns, Reembed):
         """
         model = await self.space.current_model()
         if model != self.embedder.model:
-            embedder = embedder_of(model)
+            embedder = self.embedder_of(model)
             for made in vars(self).keys() - _OUTSIDE:
                 del vars(self)[made]
             vars(self)["embedder"] = embedder

@@ -60,7 +60,25 @@ class Outside:
 
     @cached_property
     def embedder(self) -> Embedder:
-        return embedder_named(self.settings.embeddings)
+        return self.embedder_named(self.settings.embeddings)
+
+    def embedder_named(self, name: Embeddings) -> Embedder:
+        """Raises `InvalidInput` where the embedder's packages are not installed."""
+        if name != "minilm":
+            return TitanEmbedder(TITAN_DIMENSIONS[name])
+        try:
+            from octopus.cloud.minilm import MiniLmEmbedder
+        except ImportError as exc:
+            raise InvalidInput("The embedder minilm is not part of this deployment; choose one of Titan's.") from exc
+        return MiniLmEmbedder()
+
+    def embedder_of(self, model: str) -> Embedder:
+        """The embedder of a model that vectors are of. Raises `EmbeddingSpaceMismatch` where it cannot be run."""
+        for name in get_args(Embeddings):
+            with suppress(InvalidInput):
+                if (embedder := self.embedder_named(name)).model == model:
+                    return embedder
+        raise EmbeddingSpaceMismatch(f"Stored vectors are of {model}, which this deployment cannot run.")
 
     @cached_property
     def query_embedder(self) -> QueryEmbedder:
@@ -97,26 +115,6 @@ class Outside:
     @cached_property
     def sweep_database(self) -> Database:
         return self._database_at(needed(self.settings.sweep_database_url, "OCTOPUS_SWEEP_DATABASE_URL"))
-
-
-def embedder_named(name: Embeddings) -> Embedder:
-    """Raises `InvalidInput` where the embedder's packages are not installed."""
-    if name != "minilm":
-        return TitanEmbedder(TITAN_DIMENSIONS[name])
-    try:
-        from octopus.cloud.minilm import MiniLmEmbedder
-    except ImportError as exc:
-        raise InvalidInput("The embedder minilm is not part of this deployment; choose one of Titan's.") from exc
-    return MiniLmEmbedder()
-
-
-def embedder_of(model: str) -> Embedder:
-    """The embedder of a model that stored vectors belong to. Raises `EmbeddingSpaceMismatch` where it cannot be run."""
-    for name in get_args(Embeddings):
-        with suppress(InvalidInput):
-            if (embedder := embedder_named(name)).model == model:
-                return embedder
-    raise EmbeddingSpaceMismatch(f"Stored vectors are of {model}, which this deployment cannot run.")
 
 
 def needed(value: T | None, variable: str) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from octopus.cloud.wiring.outside import Outside, embedder_of
+from octopus.cloud.wiring.outside import Outside
 from octopus.embeddings.change import EmbeddingChange
 from octopus.embeddings.store import PostgresChangeStore
 from octopus.episodic.reembed import EpisodeVectors
@@ -25,4 +25,4 @@ class Reembed(Outside):
             EpisodeVectors(PostgresTraceVectors(self.database)),
             ProcedureVectors(PostgresProcedureVectors(self.database)),
         )
-        return EmbeddingChange(PostgresChangeStore(self.sweep_database), memories, embedder_of)
+        return EmbeddingChange(PostgresChangeStore(self.sweep_database), memories, self.embedder_of)

@@ -1,0 +1,1 @@
+"""EventBridge Scheduler and operators: another embedding model for all memories."""
