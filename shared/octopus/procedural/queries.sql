@@ -30,7 +30,7 @@ from (
   select c.procedure_id, 1 - v.distance as cosine
   from procedures c
   cross join lateral (
-    select min(near <=> %(vector)s::halfvec) as distance
+    select min(near <=> %(vector)s) as distance
     from procedure_vectors
     where tenant_id = %(tenant_id)s and procedure_id = c.procedure_id and space_id = %(space_id)s
   ) v

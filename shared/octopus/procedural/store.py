@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 from uuid import UUID
 
+from pgvector import HalfVector
 from pgvector import Vector as PgVector
 from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
@@ -59,7 +60,7 @@ class PostgresProcedureStore:
         params = {
             "tenant_id": tenant_id,
             "agent_id": agent_id,
-            "vector": PgVector(vector),
+            "vector": HalfVector(vector),  # as stored: a cast would be made anew for each row
             "space_id": await self._space.id(),
             "limit": limit,
             "statuses": _STATUSES[among],
