@@ -29,7 +29,7 @@ class JwtVerifier:
         self._audience = audience
         self._tenant_claim = tenant_claim
         self._groups_claim = groups_claim
-        self._keys = jwt.PyJWKClient(jwks_url, cache_jwk_set=True, lifespan=_KEYS_LIFESPAN_S, timeout=5)
+        self._keys = _Keys(jwks_url, cache_jwk_set=True, lifespan=_KEYS_LIFESPAN_S, timeout=5)
 
     async def verify(self, authorization: str | None) -> Principal:
         scheme, _, token = (authorization or "").partition(" ")
@@ -58,6 +58,16 @@ class JwtVerifier:
             leeway=_LEEWAY_S,
             options={"require": ["exp", "iss", "aud", "sub"]},
         )
+
+
+class _Keys(jwt.PyJWKClient):
+    """Calls it a failed fetch, too, when what the issuer's address gives is no key set: a page of a proxy, say."""
+
+    def fetch_data(self) -> Any:
+        try:
+            return super().fetch_data()
+        except (ValueError, jwt.PyJWKClientError) as exc:
+            raise jwt.PyJWKClientConnectionError("There is no key set at the issuer's address.") from exc
 
 
 def _name(claims: Mapping[str, Any], claim: str) -> str:
