@@ -58,3 +58,9 @@ create trigger keep_to_spaces after insert on episode_facts
   referencing new table as written for each statement execute function keep_to_spaces('episodes', 'episode_id');
 create trigger keep_to_spaces after insert on procedure_vectors
   referencing new table as written for each statement execute function keep_to_spaces('procedures', 'procedure_id');
+
+-- Beside those of 0040: the other dimensions that an embedder has. Each space is searched by the index of its dimensions.
+create index chunks_nearest_256 on chunks using hnsw ((near::halfvec(256)) halfvec_cosine_ops)
+  where vector_dims(near) = 256;
+create index chunks_nearest_512 on chunks using hnsw ((near::halfvec(512)) halfvec_cosine_ops)
+  where vector_dims(near) = 512;

@@ -23,7 +23,21 @@ from octopus.procedural.draft import ProcedureChanges
 from octopus.recall import Scope
 from tests.conftest import DatabaseUrls
 from tests.support.procedures import draft
-from tests.support.spaces import ADMIN, TRUSTED, Killed, Mortal, Narrow, Room, Rooms, Twin, Wide, change_of
+from tests.support.spaces import (
+    ADMIN,
+    GENEROUS,
+    TRUSTED,
+    Half,
+    Killed,
+    Mortal,
+    Narrow,
+    Quarter,
+    Room,
+    Rooms,
+    Twin,
+    Wide,
+    change_of,
+)
 
 QUESTION = "how do I book the harbour ferry to the island"
 TABLES = {"documents": "chunks", "episodes": "episode_facts", "procedures": "procedure_vectors"}
@@ -273,6 +287,21 @@ async def test_old_vectors_are_dropped_after_a_while_and_words_still_count_once(
     assert await room.episodes.episodes.get(ADMIN, town.episodes[0])
     await room.library.delete(town.guides[0])
     assert await room.library.counts(scope.agent_id) == await room.library.recounted(scope.agent_id)
+
+
+@pytest.mark.parametrize("coming", [Wide, Half, Quarter, Twin])
+async def test_both_spaces_are_searched_by_index(town: Town, scope: Scope, coming: type[Wide]) -> None:
+    change = town.change(coming(), grace_s=900.0)
+    await change.start(coming())
+    await change.work(soon())
+    for room in (town.room, Room(town.database, coming(), scope)):
+        for guide in (texts[3] for texts in GUIDES):
+            scanned = await room.scan.recall(scope, room.query(guide), GENEROUS)
+            found = await room.index.recall(scope, room.query(guide), GENEROUS)
+            assert found == scanned
+            assert found.chunks
+    _, nearest = await Room(town.database, coming(), scope).library.plans(scope.agent_id, coming.dimensions)
+    assert f"Index Scan using chunks_nearest_{coming.dimensions}" in nearest
 
 
 async def test_facts_are_listed_once_while_there_are_two_spaces(town: Town) -> None:

@@ -80,6 +80,6 @@ class Library:
         async with self._database.transaction(TENANT) as tx:
             scan = await tx.all("explain " + _SEARCH["scan"], params)
             await tx.one(_SEARCH["walk_indexes"])
-            nearest = await tx.all("explain " + _SEARCH["nearest_384"], params)
+            nearest = await tx.all("explain " + _SEARCH[f"nearest_{dimensions}"], params)
         first, second = ("\n".join(row["QUERY PLAN"] for row in rows) for rows in (scan, nearest))
         return first, second

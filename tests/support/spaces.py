@@ -56,6 +56,16 @@ class Twin(Wide):
     dimensions = 384
 
 
+class Half(Wide):
+    model = "half words"
+    dimensions = 512
+
+
+class Quarter(Wide):
+    model = "quarter words"
+    dimensions = 256
+
+
 class Killed(BaseException):
     """The process is gone."""
 
@@ -99,14 +109,18 @@ class Room:
         store = PostgresProcedureStore(database, self.space)
         self.procedures = ProcedureLibrary(store, embedder)
         self._guidance = ProcedureRecall(store, embedder)
-        self._knowledge = KnowledgeRecall(PostgresKnowledgeSearch(database, self.space), embedder.calibration)
+        self.scan = KnowledgeRecall(PostgresKnowledgeSearch(database, self.space), embedder.calibration)
+        self.index = KnowledgeRecall(PostgresKnowledgeSearch(database, self.space, exact_to=0), embedder.calibration)
 
-    async def ask(self, text: str) -> Answer:
+    def query(self, text: str) -> Query:
         async def vector() -> Vector:
             return (await WordEmbedder.embed(self.embedder, [text]))[0]
 
-        query = Query(text, vector())
-        chunks = (await self._knowledge.recall(self.scope, query, GENEROUS)).chunks
+        return Query(text, vector())
+
+    async def ask(self, text: str) -> Answer:
+        query = self.query(text)
+        chunks = (await self.scan.recall(self.scope, query, GENEROUS)).chunks
         episodes = (await self.episodes.recall_room.recall(self.scope, query, GENEROUS)).episodes
         match = (await self._guidance.recall(self.scope, query, GENEROUS)).match
         return Answer(

@@ -16,7 +16,7 @@ from octopus.semantic.types import Hit, SearchMode
 
 _SQL = load_queries(__package__, "search.sql")
 _WEIGHTS = KnowledgeWeights()
-_NEAREST = {384: _SQL["nearest_384"], 1024: _SQL["nearest_1024"]}  # the dimensions that have an index
+_NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimensions that have an index
 EXACT_TO = 10_000  # chunks: scanned faster than the index is walked, see tests/bench/latency.py
 INDEXED = 100  # candidates from each index; of 50,000 chunks as good as 200, at half the cost
 POSTINGS = 1_000  # chunks that are looked at for the rarest words of a query
