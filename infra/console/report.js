@@ -82,11 +82,15 @@ function itemOf(item) {
     el("summary", {}, el("span", { class: "source" }, item.source ?? "Erased"), remark(item.state), el("span", { class: "verdict" }, verdict)),
     el("dl", {},
       fact("Rank", item.rank), fact("Relevance", score(item.relevance)), fact("Threshold", score(item.threshold)),
-      fact("Cosine", score(item.cosine)), item.share != null && fact("Words in common", score(item.share)),
+      fact("Cosine", ranked(item.cosine, item.cosine_rank)),
+      item.share != null && fact("Words in common", ranked(item.share, item.share_rank)),
       item.rule && fact("Matched by", item.rule),
       item.decided_by && fact("Decided by", item.decided_by), fact("Tokens", count(item.tokens))),
     content(item)));
 }
+
+/** A score with its place among the candidates. @param {number | null} value @param {number | null} [rank] */
+const ranked = (value, rank) => rank ? `${score(value)} (rank ${rank})` : score(value);
 
 /** @param {string} state */
 const remark = (state) => state !== "current" && el("span", { class: "badge warning" }, `${state} since`);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -18,6 +19,7 @@ from octopus.episodic.summarizer import Summarizer
 from octopus.errors import Forbidden, ModelUnavailable, NotFound
 from octopus.identity import Principal, Role
 from octopus.memory_config import MemoryConfig
+from octopus.ranking import DialogueWeights
 from octopus.recall import Scope
 from tests.support.embedder import WordEmbedder
 from tests.support.episodic import ADA, ADMIN, TEAL, Memory, reply
@@ -159,8 +161,32 @@ async def test_recall_finds_the_episode_by_a_fact_and_says_which(memory: Memory)
     assert episode.matched == ["The user's favourite colour is teal."]
     assert episode.score.rank == 1
     assert episode.score.relevance >= 0.3
+    assert (episode.score.cosine_rank, episode.score.share_rank) == (1, 1)
     assert len(found.near_misses) == 1
     assert found.near_misses[0].score.relevance < 0.3
+    assert (found.near_misses[0].score.cosine_rank, found.near_misses[0].score.share_rank) == (2, None)
+
+
+async def test_the_best_episodes_are_the_best_of_all(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are compared only in sessions that can be among the best, and none of these is missed."""
+    monkeypatch.setattr("octopus.episodic.store._WEIGHTS", DialogueWeights(part=0.0))  # a look at the candidates alone
+    rng = random.Random(4)
+    words = [f"{a}{b}" for a in ("bar", "den", "fol", "gim") for b in ("ale", "ind", "orm", "ust", "ela")]
+
+    def sentence() -> str:
+        return " ".join(rng.choices(words, range(20, 0, -1), k=6))
+
+    for _ in range(20):
+        await memory.remembered([(sentence(), sentence()) for _ in range(rng.randint(1, 3))])
+    for _ in range(20):
+        text = " ".join(rng.sample(words, 3))
+        [vector] = await memory.embedder.embed([text])
+        few, every = [
+            list(dict.fromkeys(hit.episode.episode_id for hit in hits))
+            for hits in [await memory.store.best_traces(memory.scope, text, vector, n) for n in (3, 20)]
+        ]
+        assert len(every) == 20
+        assert few == every[:3]
 
 
 async def test_a_passage_is_shown_only_when_nothing_else_matched(memory: Memory) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,6 +20,7 @@ from octopus.episodic.types import Recollection
 from octopus.errors import Forbidden, NotFound
 from octopus.identity import Principal, Role
 from octopus.procedural.types import Guidance, Step
+from octopus.recall import Score
 from octopus.semantic.types import Knowledge
 from octopus.turn_events import ContextReport, TurnStart
 from octopus.working.inspector import Inspector
@@ -76,6 +78,24 @@ async def test_a_report_tells_what_each_section_held_and_why(house: House, inspe
     assert (report.model, report.stop_reason, report.status) == ("test-model", "end_turn", "completed")
     assert [store.name for store in report.stores] == ["procedural", "semantic", "episodic"]
     assert report.usage.output_tokens == 10
+
+
+async def test_an_item_shows_its_rank_in_each_search_which_older_traces_do_not_have(
+    house: House, inspector: Inspector, database: Database
+) -> None:
+    chunk = replace(a_chunk(1, "pangolin passage"), score=Score(1, 0.5, 0.8, 0.2, cosine_rank=7, share_rank=2))
+    house.semantic.found = Knowledge([chunk])
+    turn = await turn_of(house, "first question")
+
+    async def ranks() -> tuple[float | None, int | None, int | None]:
+        report = await inspector.inspect(DEBUG, turn.conversation_id, turn.turn_id)
+        (item,) = next(section.items for section in report.sections if section.name == "knowledge")
+        return item.share, item.cosine_rank, item.share_rank
+
+    assert await ranks() == (0.2, 7, 2)
+    older = "regexp_replace(trace::text, ', \"(cosine|share)_rank\": \\w+', '', 'g')::jsonb"
+    await database.run("acme", f"update turns set trace = {older}")
+    assert await ranks() == (0.2, None, None)
 
 
 async def test_what_is_gone_is_marked_and_not_shown(house: House, inspector: Inspector, database: Database) -> None:

@@ -124,6 +124,21 @@ async def test_a_rare_word_finds_what_the_vector_misses(
     assert worded[0].share > 0.5
 
 
+@pytest.mark.parametrize("way", ["scan", "index"])
+async def test_a_hit_has_its_rank_in_each_search(library: Library, search: Search, agent: Agent, way: str) -> None:
+    document = await library.add(agent.agent_id, ["gimorm barale", "gimorm gimorm gimorm", "denind", "folust E4711"])
+
+    found = await search(way, [agent.agent_id], "E4711 gimorm", limit=4)
+
+    assert {hit.document_id for hit in found} == {document}
+    by_cosine = sorted(found, key=lambda h: (-round(h.cosine, 3), h.ordinal))
+    by_share = sorted(found, key=lambda h: -h.share)
+    assert [hit.cosine_rank for hit in by_cosine] == [1, 2, 3, 4]
+    assert [(hit.ordinal, hit.share_rank) for hit in by_share] == [(3, 1), (1, 2), (0, 3), (2, None)]
+    (meant, *_) = await search(way, [agent.agent_id], "E4711 gimorm", "vector")
+    assert (meant.cosine_rank, meant.share_rank) == (1, None)
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_equals_stand_in_the_order_of_their_place(
     library: Library, search: Search, agent: Agent, mode: SearchMode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -60,7 +60,7 @@ class EpisodicRecall:
         for hit in hits:
             by_episode.setdefault(hit.episode.episode_id, []).append(hit)
         calibration = self._embedder.calibration
-        return [_found(traces, calibration, config.episodic_min_score) for traces in by_episode.values()]
+        return _with_ranks([_found(traces, calibration, config.episodic_min_score) for traces in by_episode.values()])
 
     async def _with_later_facts(
         self, scope: Scope, query: Query, config: MemoryConfig, relevant: Sequence[_Found]
@@ -107,6 +107,23 @@ def _found(traces: Sequence[TraceHit], calibration: Calibration, minimum: float)
     score = Score(0, max(trace.cosine for trace in traces), max(relevances), share)
     episode = _recalled(traces[0].episode, score, _matched(relevant[:MATCHES]))
     return _Found(episode, [trace for trace in relevant if trace.kind == "fact"])
+
+
+def _with_ranks(found: list[_Found]) -> list[_Found]:
+    """The same episodes with their places by cosine alone and by share alone."""
+    by_cosine, by_share = _places(found, lambda score: score.cosine), _places(found, lambda score: score.share)
+    return [
+        replace(it, episode=replace(it.episode, score=replace(it.episode.score, cosine_rank=cosine, share_rank=share)))
+        for it, cosine, share in zip(found, by_cosine, by_share, strict=True)
+    ]
+
+
+def _places(found: Sequence[_Found], by: Callable[[Score], float | None]) -> list[int | None]:
+    """From 1, best first; None for what has nothing of it."""
+    worth = [by(it.episode.score) or 0.0 for it in found]
+    order = sorted(range(len(found)), key=lambda n: -worth[n])
+    place = {n: rank for rank, n in enumerate(order, start=1)}
+    return [place[n] if worth[n] else None for n in range(len(found))]
 
 
 def _matched(traces: Iterable[TraceHit]) -> list[str]:

@@ -60,4 +60,4 @@ class ProcedureRecall:
 
     def _match(self, rank: int, procedure: Procedure, cosine: float) -> ProcedureMatch:
         relevance = self._embedder.calibration.relevance(cosine)
-        return ProcedureMatch(procedure, "embedding", Score(rank, cosine, relevance))
+        return ProcedureMatch(procedure, "embedding", Score(rank, cosine, relevance, cosine_rank=rank))

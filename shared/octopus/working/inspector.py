@@ -65,6 +65,8 @@ class InspectedItem:
     left_out: str | None
     decided_by: str | None = None
     share: float | None = None
+    cosine_rank: int | None = None
+    share_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,8 @@ def _item(item: Item, content: Content | None) -> InspectedItem:
         left_out=item.left_out,
         decided_by=item.decided_by,
         share=item.score.share,
+        cosine_rank=item.score.cosine_rank,
+        share_rank=item.score.share_rank,
     )
 
 
