@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=BaseModel)
 ClientFactory = Callable[[], Awaitable["AsyncAnthropic"]]
 _PASSING = {408, 409, 425, 429}  # and every 5xx
+# What the SDK raises for events that are no stream of the Messages API: broken, out of order, of a block never begun.
+_NO_STREAM = (ValueError, AssertionError, LookupError, RuntimeError)
 _LASTING_TYPES = {"invalid_request_error", "authentication_error", "permission_error", "not_found_error"}
 
 
@@ -105,7 +107,7 @@ class _AnthropicStream:
                 async for text in self._stream.text_stream:
                     yield text
                 complete = self._stream.current_message_snapshot.stop_reason is not None
-            except (ValueError, AssertionError) as exc:  # what was sent is no stream of the Messages API
+            except _NO_STREAM as exc:
                 raise _broken_off(exc) from exc
         if not complete:
             raise ModelUnavailable("The model's answer broke off; retry.")
