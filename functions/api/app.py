@@ -87,7 +87,7 @@ def _refuse_malformed(event: dict[str, Any]) -> None:
     """Raise `MalformedBody` for a body that Python's JSON parser cannot take."""
     if body := event.get("body"):
         try:
-            json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
+            json.loads(base64.b64decode(body).decode() if event.get("isBase64Encoded") else body)
         except json.JSONDecodeError as exc:
             raise MalformedBody(f"The body is not valid JSON: {exc}.") from exc
         except UnicodeDecodeError as exc:

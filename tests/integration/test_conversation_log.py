@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octopus.agents.store import PostgresAgentStore
 from octopus.cloud.database import Database
 from octopus.cloud.queries import load_queries
 from octopus.conversations.store import PostgresConversationLog
@@ -173,6 +174,27 @@ async def test_history_is_read_only_as_far_as_the_budget_reaches(
     assert await seqs(35) == [9, 10, 11, 12]  # the message that the budget cuts into is included
     await PostgresFactorStore(database).correct_factor("claude-test", before=1.0, after=2.0)
     assert await seqs(35) == [11, 12]  # every token of ours is two of the model's
+
+
+async def test_an_agent_with_a_larger_budget_gets_more_history(
+    log: PostgresConversationLog, database: Database
+) -> None:
+    """What holds for agents that have not chosen is no bound for one that has."""
+    chosen = {"max_working_memory_tokens": 400_000}
+    agent = await PostgresAgentStore(database).create_agent("acme", "elephant", "", "You.", None, chosen)
+    scope = Scope("acme", "ada", agent.agent_id)
+    first = turn("m0")
+    conversation = await begin(log, scope, first)
+    await finish(log, scope, conversation, first)
+    for n in range(1, 6):
+        following = turn(f"m{n}", conversation)
+        long = user_says(f"message {n}", tokens=100_000)
+        await log.claim_turn(scope.tenant_id, conversation, 2 * n, following, long)
+        await finish(log, scope, conversation, following)
+
+    history = (await load(log, scope, conversation, "next", tokens=150_000)).history
+    assert [message.seq for message in history] == [5, 6, 7, 8, 9, 10, 11, 12]
+    assert sum(message.token_count for message in history) >= 400_000
 
 
 async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, scope: Scope, database: Database) -> None:

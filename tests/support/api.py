@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +23,8 @@ class AnyToken:
 def request(
     method: str, path: str, *, token: str, query: dict[str, str] | None = None, body: Any = None
 ) -> dict[str, Any]:
-    """The handler's answer: statusCode, headers and body."""
+    """The handler's answer: statusCode, headers and body. A body of bytes is sent as it is, another one as JSON."""
+    sent = base64.b64encode(body).decode() if isinstance(body, bytes) else None if body is None else json.dumps(body)
     event = {
         "version": "2.0",
         "routeKey": "$default",
@@ -31,8 +33,8 @@ def request(
         "queryStringParameters": query or {},
         "headers": {"authorization": token, "content-type": "application/json"},
         "requestContext": {"http": {"method": method, "path": path}, "requestId": "r", "stage": "$default"},
-        "body": None if body is None else json.dumps(body),
-        "isBase64Encoded": False,
+        "body": sent,
+        "isBase64Encoded": isinstance(body, bytes),
     }
     answer: dict[str, Any] = handler(event, LambdaContext("api"))
     return answer
