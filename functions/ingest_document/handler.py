@@ -14,6 +14,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from octopus.cloud.runtime import run
 from octopus.cloud.telemetry import logger, tracer
 from octopus.cloud.wiring import services
+from octopus.errors import Unavailable
 from octopus.semantic.notification import read_message
 from octopus.semantic.object_key import document_path
 from octopus.semantic.types import Lane
@@ -32,6 +33,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 
 
 def _ingest(record: SQSRecord, lambda_context: LambdaContext) -> None:
+    try:
+        _index(record, lambda_context)
+    except Unavailable:
+        run(services().index_queue.retry_soon(record.receipt_handle, int(record.attributes.approximate_receive_count)))
+        raise
+
+
+def _index(record: SQSRecord, lambda_context: LambdaContext) -> None:
     until = time.monotonic() + lambda_context.get_remaining_time_in_millis() / 1000 - _RESERVE_S
     message = read_message(record.body)
     run(services().follow_space())

@@ -167,13 +167,14 @@ def test_the_bucket_is_encrypted(stack: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue", "failures"), [("CreatedQueue", "CreatedFailures"), ("RemovedQueue", "RemovedFailures")]
+    ("queue", "failures", "receives"),
+    [("CreatedQueue", "CreatedFailures", 8), ("RemovedQueue", "RemovedFailures", 5)],
 )
-def test_queues_have_dead_letters(stack: dict[str, str], queue: str, failures: str) -> None:
+def test_queues_have_dead_letters(stack: dict[str, str], queue: str, failures: str, receives: int) -> None:
     made = boto3.client("sqs").get_queue_attributes(QueueUrl=stack[queue], AttributeNames=["RedrivePolicy"])
     policy = json.loads(made["Attributes"]["RedrivePolicy"])
     assert policy["deadLetterTargetArn"].rsplit(":", 1)[1] == stack[failures].rsplit("/", 1)[1]
-    assert int(policy["maxReceiveCount"]) == 5
+    assert int(policy["maxReceiveCount"]) == receives
 
 
 def test_the_network_has_no_way_out(stack: dict[str, str]) -> None:

@@ -17,8 +17,10 @@ from functions.api.handler import handler as api
 from functions.ingest_document.handler import handler as ingest_document
 from functions.remove_document.handler import handler as remove_document
 from infra.local.lambda_runtime import LambdaContext
+from octopus.cloud import index_queue
 from octopus.cloud.runtime import run
 from octopus.cloud.wiring import services
+from octopus.errors import Unavailable
 from octopus.identity import Principal, Role
 from octopus.settings import settings
 from tests.conftest import DatabaseUrls
@@ -176,6 +178,35 @@ def test_all_documents_of_an_agent_are_indexed_anew(stack: Stack) -> None:
     for document in stack.call("GET", stack.documents)[1]:
         if document["document_id"] != broken:
             assert document["indexed_at"] > before[document["document_id"]]
+
+
+@pytest.mark.parametrize(("received", "comes_again"), [(1, True), (2, False)])
+def test_what_failed_for_want_of_a_service_is_tried_again_soon_and_then_later(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, received: int, comes_again: bool
+) -> None:
+    """After no time at all the first time, here; the second time after an hour."""
+
+    async def embed(_: object) -> None:
+        raise Unavailable("The embedding model does not answer; retry.")
+
+    stack.upload("guide.md", GUIDE)
+    sqs: Any = boto3.client("sqs")
+    wait = {"QueueUrl": stack.queue_url, "MaxNumberOfMessages": 10, "VisibilityTimeout": 1_800}
+    [message] = [m for m in sqs.receive_message(**wait)["Messages"] if "ObjectCreated" in m["Body"]]
+    record = {
+        "messageId": "m",
+        "body": message["Body"],
+        "receiptHandle": message["ReceiptHandle"],
+        "attributes": {"ApproximateReceiveCount": str(received)},
+        "eventSource": "aws:sqs",
+    }
+    monkeypatch.setattr(services().embedder, "embed", embed)
+    monkeypatch.setattr(index_queue, "FIRST_RETRY_S", 0 if comes_again else 900)
+    assert ingest_document({"Records": [record]}, LambdaContext("f"))["batchItemFailures"]
+    assert ("Messages" in sqs.receive_message(**wait)) == comes_again
+    [listed] = stack.call("GET", stack.documents)[1]
+    assert listed["status"] == "pending"
+    assert "does not answer" in listed["failure_reason"]
 
 
 def test_a_lane_that_is_delivered_again_goes_on_with_its_document(

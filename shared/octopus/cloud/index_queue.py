@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from octopus.errors import Unavailable
 from octopus.semantic.types import Lane
 
 _BATCH = 10  # the most that SQS takes at once
+FIRST_RETRY_S, LAST_RETRY_S = 30, 1_800  # the latter is the queue's visibility timeout
 
 
 class SqsIndexQueue:
@@ -34,6 +36,20 @@ class SqsIndexQueue:
 
     async def put_lanes(self, lanes: Sequence[Lane]) -> None:
         await self._put([{"lane": {**asdict(lane), "job_id": str(lane.job_id)}} for lane in lanes])
+
+    async def retry_soon(self, receipt_handle: str, received: int) -> None:
+        """Have a message that was received so many times delivered again after 30 s, then 2, 8 and 30 minutes.
+
+        A matter of courtesy: where SQS does not answer, it comes when its visibility timeout is over.
+        """
+        seconds = min(FIRST_RETRY_S * 4 ** (received - 1), LAST_RETRY_S)
+        with suppress(BotoCoreError, ClientError):
+            await asyncio.to_thread(
+                self._client.change_message_visibility,
+                QueueUrl=self._queue_url,
+                ReceiptHandle=receipt_handle,
+                VisibilityTimeout=seconds,
+            )
 
     async def _put(self, messages: Sequence[object]) -> None:
         client = self._client
