@@ -7,21 +7,20 @@ after an error, what was answered so far is kept, with its stop reason, and a to
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
 
 from pydantic import TypeAdapter
 
+from octopus.answer_record import AnswerRecord
 from octopus.conversations.ports import ConversationLog
-from octopus.conversations.types import Block, NewMessage, Role, text_block, text_of
+from octopus.conversations.types import Block, text_block
 from octopus.errors import Conflict, DatabaseUnavailable, ModelUnavailable, OctopusError
 from octopus.model import ChatModel, ModelRequest, Reply, Usage
 from octopus.observer import Observer
-from octopus.text import made_storable, made_storable_json
+from octopus.text import made_storable_json
 from octopus.tools.builtin import CLOSE_SESSION
 from octopus.tools.loop import run_calls
 from octopus.tools.ports import ToolBox
@@ -41,8 +40,7 @@ from octopus.turn_types import EndSession, PreparedTurn, TurnPolicy
 from octopus.working.assembly import assemble
 from octopus.working.inspector import InspectorReport, report, shown
 from octopus.working.token_factor import TokenFactors
-from octopus.working.trace import Timings, ToolRecord, TurnTrace
-from octopus.working.types import content_tokens
+from octopus.working.trace import ToolRecord, TurnTrace
 
 T = TypeVar("T")
 
@@ -91,11 +89,7 @@ class _Answering:
         self._phase = phase
         self._turn = turn
         self._events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
-        self._kept: list[NewMessage] = []
-        self._partial = ""
-        self._usage = Usage()
-        self._tools: list[ToolRecord] = []
-        self._first_token_ms: float | None = None
+        self._record = AnswerRecord(turn)
         self._ending = False
 
     async def events(self, task: asyncio.Task[None]) -> AsyncIterator[TurnEvent]:
@@ -147,7 +141,7 @@ class _Answering:
         self._emit(TurnStart(turn.turn_id, turn.conversation_id, continued_from=turn.continued_from))
         self._emit(assembled(turn.memory, turn.stores))
         if turn.inspect:
-            account = report(self._trace("running"), shown(turn.given), "running", None)
+            account = report(self._record.trace("running"), shown(turn.given), "running", None)
             self._emit(ContextReport(_REPORT.dump_python(account, mode="json")))
 
     async def _hold(self, turn: asyncio.Task[None] | None) -> None:
@@ -172,19 +166,19 @@ class _Answering:
             if reply.stop_reason != "tool_use" or not calls:
                 # A call that was begun when the tokens ran out is not run, and must not stay without a result.
                 said = [block for block in reply.content if block["type"] == "text"]
-                self._keep_message("assistant", said, reply.stop_reason)
+                self._record.add("assistant", said, reply.stop_reason)
                 return reply.stop_reason
             results = await self._run_tools(calls)
-            self._keep_message("assistant", reply.content, reply.stop_reason)
-            self._keep_message("tool", results, None)
+            self._record.add("assistant", reply.content, reply.stop_reason)
+            self._record.add("tool", results, None)
             exchange += [{"role": "assistant", "content": reply.content}, {"role": "user", "content": results}]
             memory = assemble(
-                replace(turn.given, exchange_tokens=turn.tokens.scaled(sum(m.token_count for m in self._kept))),
+                replace(turn.given, exchange_tokens=turn.tokens.scaled(self._record.tokens)),
                 turn.tokens,
                 self._phase.policy.cache_minimum_tokens,
             )
         self._say(OUT_OF_ROUNDS)
-        self._keep_message("assistant", [text_block(OUT_OF_ROUNDS)], "max_rounds")
+        self._record.add("assistant", [text_block(OUT_OF_ROUNDS)], "max_rounds")
         return "max_rounds"
 
     async def _ask(self, request: ModelRequest) -> Reply:
@@ -192,9 +186,9 @@ class _Answering:
             async for text in stream:
                 self._say(text)
             reply = stream.reply()
-        if not self._kept:
+        if not self._record.messages:
             await self._learn(reply.usage)
-        self._usage += reply.usage
+        self._record.usage += reply.usage
         return replace(reply, content=[made_storable_json(block) for block in reply.content if _is_kept(block)])
 
     async def _learn(self, usage: Usage) -> None:
@@ -217,7 +211,7 @@ class _Answering:
         for outcome in outcomes:
             elapsed_ms = round(outcome.elapsed_ms, 1)
             self._emit(ToolResulted(outcome.call_id, outcome.name, outcome.is_error, elapsed_ms))
-            self._tools.append(ToolRecord(outcome.call_id, outcome.name, outcome.is_error, elapsed_ms))
+            self._record.tools.append(ToolRecord(outcome.call_id, outcome.name, outcome.is_error, elapsed_ms))
         return [
             {
                 "type": "tool_result",
@@ -230,28 +224,17 @@ class _Answering:
 
     async def _end_session(self) -> None:
         """End the session if its agent has asked for that in this turn. If it fails the sweep will see to it."""
-        if any(tool.name == CLOSE_SESSION and not tool.is_error for tool in self._tools):
+        if any(tool.name == CLOSE_SESSION and not tool.is_error for tool in self._record.tools):
             with suppress(OctopusError):
                 await self._phase.end_session(self._turn.scope.tenant_id, self._turn.conversation_id)
 
     def _say(self, text: str) -> None:
-        text = made_storable(text)
-        if self._first_token_ms is None:
-            self._first_token_ms = self._elapsed_ms()
-        self._partial += text
-        self._emit(Token(text))
-
-    def _keep_message(self, role: Role, content: list[Block], stop_reason: str | None) -> None:
-        self._partial = ""
-        if content:
-            tokens = content_tokens(self._turn.tokens.raw, content)
-            self._kept.append(NewMessage(uuid4(), role, content, tokens, stop_reason))
+        self._emit(Token(self._record.say(text)))
 
     async def _keep(self, stop_reason: str, *, completed: bool) -> TurnTrace:
         """Write the answer and the trace. A database that is away for a moment is waited for."""
-        if self._partial.strip():
-            self._keep_message("assistant", [text_block(self._partial)], stop_reason)
-        trace = self._trace(stop_reason)
+        self._record.close(stop_reason)
+        trace = self._record.trace(stop_reason)
         for attempt in range(1, KEEP_ATTEMPTS + 1):
             try:
                 held = await self._phase.log.finish_turn(
@@ -261,7 +244,7 @@ class _Answering:
                     self._turn.attempt_id,
                     completed=completed,
                     stop_reason=stop_reason,
-                    messages=self._kept,
+                    messages=self._record.messages,
                     trace=_TRACE.dump_python(trace, mode="json"),
                 )
                 break
@@ -274,41 +257,8 @@ class _Answering:
         self._phase.observer.turn_ended(self._turn.scope.tenant_id, trace)
         return trace
 
-    def _trace(self, stop_reason: str) -> TurnTrace:
-        turn = self._turn
-        agent = turn.given.agent
-        return TurnTrace(
-            turn_id=turn.turn_id,
-            conversation_id=turn.conversation_id,
-            agent_id=agent.agent_id,
-            agent_version=agent.version,
-            model=turn.model,
-            layout=agent.memory_config.context_layout,
-            stop_reason=stop_reason,
-            budget=turn.memory.budget,
-            sections=turn.memory.sections,
-            pruning=turn.memory.pruning,
-            stores=turn.stores,
-            usage=self._usage,
-            timings=Timings(
-                round(turn.loaded_ms, 2),
-                round(turn.read_ms, 2),
-                round(turn.assemble_ms, 2),
-                self._first_token_ms,
-                self._elapsed_ms(),
-            ),
-            token_factor=turn.tokens.factor,
-            tools=self._tools,
-        )
-
     def _end(self, trace: TurnTrace) -> TurnEnd:
-        return TurnEnd(self._answer_id(), trace.stop_reason, asdict(trace.usage), trace.timings.elapsed_ms)
-
-    def _answer_id(self) -> UUID | None:
-        return next((m.message_id for m in reversed(self._kept) if m.role == "assistant" and text_of(m.content)), None)
-
-    def _elapsed_ms(self) -> float:
-        return round((time.perf_counter() - self._turn.arrived) * 1000, 2)
+        return TurnEnd(self._record.message_id, trace.stop_reason, asdict(trace.usage), trace.timings.elapsed_ms)
 
 
 def _is_kept(block: Block) -> bool:
