@@ -2,8 +2,9 @@
 
 Triggers are of all three kinds, over a vocabulary of 5,000 words. The usual message has 10,000 characters of other
 words with two triggers in it; the dense one has 10,000 characters of that vocabulary, so that it contains hundreds of
-triggers and words of thousands. `first` is the first message after compiling. `recall` is the whole read side on a real PostgreSQL with nothing changed since the last turn, `reload` after
-a change, and `nearest` the search by similarity among five vectors for each procedure.
+triggers and words of thousands. `first` is the first message after compiling. `recall` is the whole read side on a real
+PostgreSQL with nothing changed since the last turn, `reload` after a change, and `nearest` the search by similarity
+among five vectors for each procedure.
 """
 
 from __future__ import annotations
