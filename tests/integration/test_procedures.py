@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -176,6 +178,27 @@ async def test_triggers_are_compiled_once_until_something_changes(
     await library.delete(ROOT, one.procedure_id)
     assert followed(await recall("number one")) is None
     assert [n for n in compiled if n] == [2, 2, 1]
+
+
+async def test_a_library_too_large_for_a_turns_deadline_is_there_for_the_next(
+    library: ProcedureLibrary, database: Database, space: EmbeddingSpace, embedder: WordEmbedder, scope: Scope
+) -> None:
+    class Slow(PostgresProcedureStore):
+        async def load_procedures(self, tenant_id: str, agent_id: UUID, known_stamp: str | None) -> Any:
+            found = await super().load_procedures(tenant_id, agent_id, known_stamp)
+            if found[1] is not None:
+                await asyncio.sleep(1)
+            return found
+
+    await library.create(ROOT, draft("reset", "reset"))
+    memory = ProcedureRecall(Slow(database, space), embedder)
+    guidance = None
+    async with asyncio.timeout(20):
+        while guidance is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    guidance = await ask(memory, scope, embedder, "reset it")
+    assert followed(guidance) == ("reset", "pattern")
 
 
 async def test_every_change_is_a_version_and_rollback_makes_another(library: ProcedureLibrary, recall: Recall) -> None:

@@ -25,10 +25,15 @@ class ProcedureRecall:
         self._store = store
         self._embedder = embedder
         self._compiled: dict[tuple[str, UUID], tuple[str, TriggerSet]] = {}
+        self._refreshing: set[asyncio.Task[TriggerSet]] = set()
 
     async def recall(self, scope: Scope, query: Query, config: MemoryConfig) -> Guidance:
         """One query while nothing has changed; a second one, with the vector, only if no trigger matches."""
-        triggers = await self._triggers(scope)
+        refreshing = asyncio.create_task(self._triggers(scope))
+        self._refreshing.add(refreshing)
+        refreshing.add_done_callback(self._refreshed)
+        # A turn whose deadline comes first goes on without; the next one finds the triggers compiled.
+        triggers = await asyncio.shield(refreshing)
         match = triggers.decide(query.text)
         if match is not None:
             return Guidance(match)
@@ -47,6 +52,11 @@ class ProcedureRecall:
         while len(self._compiled) > 1 and sum(len(s) for _, s in self._compiled.values()) > MAX_TRIGGERS:
             del self._compiled[next(iter(self._compiled))]
         return triggers
+
+    def _refreshed(self, task: asyncio.Task[TriggerSet]) -> None:
+        self._refreshing.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen by whoever still waits; nobody need be left
 
     async def _nearest(self, scope: Scope, query: Query, config: MemoryConfig) -> Guidance:
         found = await self._store.nearest_procedures(
