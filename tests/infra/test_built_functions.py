@@ -23,6 +23,7 @@ FUNCTION_OF = {  # by the beginning of an event's name
     "chat-url": "ChatFunction",
     "s3-object-created": "IngestDocumentFunction",
     "s3-object-removed": "RemoveDocumentFunction",
+    "reembed-": "ReembedFunction",
     "scheduler-": "SweepFunction",
     "schema-": "MigrateFunction",
     "session-ended": "EndSessionFunction",
@@ -125,6 +126,36 @@ def test_the_sweep_ends_what_is_idle(bench: Workbench, start: Start, migrated: D
     swept = start("SweepFunction").invoke(event(bench, "scheduler-sweep"))
     assert swept.payload["ended"] == 1
     assert one(migrated, "select end_reason from conversations where user_id = 'idle'") == "Timeout"
+
+
+def test_the_embedding_model_is_changed_by_an_operators_events(
+    bench: Workbench, start: Start, migrated: Database
+) -> None:
+    migrated.execute(
+        """
+        insert into embedding_spaces (model, dimensions, state) values ('amazon.titan-embed-text-v2:0', 1024, 'current')
+        on conflict do nothing;
+        insert into procedures (tenant_id, procedure_id, name, description, trigger_kind, trigger_pattern, steps,
+                                status, created_by)
+        values ('acme', '77777777-7777-4777-8777-777777777777', 'refund', 'Refunds an order.', 'phrases', 'zzz', '[]',
+                'approved', 'root');
+        insert into procedure_vectors (tenant_id, procedure_id, ordinal, space_id, embedding)
+        values ('acme', '77777777-7777-4777-8777-777777777777', 0, current_space(),
+                array_fill(0.1, array[1024])::vector)
+        """
+    )
+    reembed = start("ReembedFunction")
+    assert reembed.invoke(event(bench, "reembed-status")).payload["coming"] is None
+    assert reembed.invoke(event(bench, "reembed-change")).payload["left"]["procedures"] == 1
+    done = reembed.invoke(event(bench, "reembed-tick")).payload
+    assert (done["current"], done["coming"]) == ("amazon.titan-embed-text-v2:0/512", None)
+    dimensions = (
+        "select array_agg(distinct vector_dims(embedding)) from procedure_vectors where space_id = current_space()"
+    )
+    assert one(migrated, dimensions) == [512]
+
+    answer = start("ApiFunction").invoke(event(bench, "api-chat")).payload
+    assert answer["statusCode"] == 200, answer
 
 
 def test_no_log_line_holds_what_was_said(start: Start, migrated: Database) -> None:
