@@ -19,4 +19,4 @@ alter table chunks
   add column content_hash bytea not null,
   drop constraint chunks_pkey,
   add primary key (tenant_id, document_id, generation, ordinal, space_id);
-create index chunks_content on chunks (tenant_id, document_id, content_hash);
+create index chunks_content on chunks (tenant_id, content_hash, document_id); -- not by document: that is the key's part

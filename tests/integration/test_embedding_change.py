@@ -300,8 +300,8 @@ async def test_both_spaces_are_searched_by_index(town: Town, scope: Scope, comin
             found = await room.index.recall(scope, room.query(guide), GENEROUS)
             assert found == scanned
             assert found.chunks
-    _, nearest = await Room(town.database, coming(), scope).library.plans(scope.agent_id, coming.dimensions)
-    assert f"Index Scan using chunks_nearest_{coming.dimensions}" in nearest
+    plans = await Room(town.database, coming(), scope).library.plans()
+    assert f"Index Scan using chunks_nearest_{coming.dimensions}" in plans[f"nearest_{coming.dimensions}"]
 
 
 async def test_facts_are_listed_once_while_there_are_two_spaces(town: Town) -> None:

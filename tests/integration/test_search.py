@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from uuid import UUID, uuid4
 
-import psycopg
 import pytest
 
 from octopus.agents.store import PostgresAgentStore
@@ -15,7 +15,7 @@ from octopus.cloud.database import Database
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.relevance import Vector
-from octopus.semantic.search_store import PostgresKnowledgeSearch
+from octopus.semantic.search_store import EXACT_TO, PostgresKnowledgeSearch
 from octopus.semantic.types import Hit, SearchMode
 from tests.conftest import DatabaseUrls
 from tests.support.embedder import WordEmbedder
@@ -173,17 +173,47 @@ async def test_word_counts_follow_what_is_live(library: Library, database: Datab
     assert await database.all(TENANT, load_queries("tests.support", "library.sql")["postings"]) == []
 
 
-async def test_a_scan_never_walks_the_index_and_a_walk_never_sorts(
-    library: Library, agent: Agent, database_urls: DatabaseUrls
+async def test_a_query_has_one_plan_however_large_the_tables_are(library: Library, agent: Agent) -> None:
+    await _check_plans(library)
+    await library.add(agent.agent_id, sentences(20, 1))
+    await _check_plans(library)
+
+
+async def test_a_large_scope_is_searched_by_index_and_as_a_scan_would(
+    library: Library,
+    search: Search,
+    agent: Agent,
+    database: Database,
+    space: EmbeddingSpace,
+    database_urls: DatabaseUrls,
 ) -> None:
-    """One plan per query, whatever the planner knows of the tables: empty, small, and with statistics."""
-    for documents in (0, 1, 40):
-        for n in range(documents):
-            await library.add(agent.agent_id, sentences(20, n))
-        if documents == 40:
-            with psycopg.connect(database_urls.owner, autocommit=True) as connection:
-                connection.execute("analyze")
-        scan, nearest = await library.plans(agent.agent_id)
-        assert "chunks_nearest" not in scan
-        assert "Index Scan using chunks_nearest_384" in nearest
-        assert "Sort" not in nearest
+    """A document alone is larger than what is scanned, and the planner knows it."""
+    await library.add_large(database_urls.owner, agent.agent_id, EXACT_TO + 1_000)
+
+    plans = await _check_plans(library)
+    assert "Index Scan using chunk_postings_pkey" in plans["with_words"]
+    assert "Index Scan using chunk_term_counts_pkey" in plans["query_words"]
+    for name in ("by_meaning", "by_meaning_and_words"):
+        assert set(re.findall(r"chunks_\w+", plans[name])) == {"chunks_pkey"}
+
+    production = PostgresKnowledgeSearch(database, space)
+    exact = PostgresKnowledgeSearch(database, space, exact_to=10**9)
+    rng, same = random.Random(5), 0
+    for mode in MODES:
+        for _ in range(10):
+            vector = [rng.random() - 0.5 for _ in range(16)] + [0.0] * 368
+            asked = TENANT, [agent.agent_id], f"item{rng.randrange(10_000)} word7", vector, mode, 10
+            found, scanned = [{h.ordinal for h in await s.search(*asked)} for s in (production, exact)]
+            same += len(found & scanned)
+    assert same >= 198  # of 200
+
+
+async def _check_plans(library: Library) -> dict[str, str]:
+    """Whatever the planner knows of the tables: the index is walked by its own query alone, and unsorted."""
+    plans = await library.plans()
+    for dimensions in (256, 384, 512, 1024):
+        assert f"Index Scan using chunks_nearest_{dimensions}" in plans[f"nearest_{dimensions}"]
+        assert "Sort" not in plans[f"nearest_{dimensions}"]
+    assert "chunks_nearest" not in plans["scan"]
+    assert "Seq Scan on chunks" not in plans["by_meaning"] + plans["by_meaning_and_words"]
+    return plans

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import LiteralString, cast
 from uuid import UUID, uuid4
 
+import psycopg
 from pgvector import Vector as PgVector
 
-from octopus.cloud.database import Database
+from octopus.cloud.database import Database, Transaction
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.embedding import Embedder
@@ -15,6 +18,20 @@ from octopus.embedding import Embedder
 _SQL = load_queries(__package__, "library.sql")
 _SEARCH = load_queries("octopus.semantic", "search.sql")
 TENANT = "acme"
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+_TYPES = {
+    "tenant_id": "text",
+    "agent_ids": "uuid[]",
+    "space_id": "integer",
+    "text": "text",
+    "vector": "halfvec",
+    "words": "sparsevec",
+    "terms": "integer[]",
+    "documents": "uuid[]",
+    "generations": "integer[]",
+    "ordinals": "integer[]",
+    **dict.fromkeys(("candidates", "limit", "leaders", "chunks", "terms_added"), "integer"),
+}
 
 
 class Library:
@@ -30,6 +47,20 @@ class Library:
         params = {"tenant_id": tenant, "document_id": document, "agent_id": agent_id}
         await self._database.run(tenant, _SQL["add_document"], params)
         await self._publish(tenant, agent_id, document, 1, texts)
+        return document
+
+    async def add_large(self, owner: str, agent_id: UUID, chunks: int) -> UUID:
+        """A document of many chunks; `owner` is the address of the schema's owner, who may build an index."""
+        document = uuid4()
+        params = {"tenant_id": TENANT, "document_id": document, "agent_id": agent_id, "chunks": chunks, "generation": 1}
+        await self._database.run(TENANT, _SQL["add_document"], params)
+        async with await psycopg.AsyncConnection.connect(owner, autocommit=True) as connection:
+            await connection.execute("select set_config('octopus.tenant_id', %s, false), setseed(0.5)", (TENANT,))
+            await connection.execute(_SQL["drop_vector_index"])
+            await connection.execute(_SQL["add_chunks"], {**params, "space_id": await self._space.id()})
+            await connection.execute(_SQL["add_vector_index"])
+            await connection.execute(_SQL["show"], params)
+            await connection.execute("analyze")
         return document
 
     async def replace(self, agent_id: UUID, document: UUID, texts: Sequence[str]) -> None:
@@ -65,21 +96,25 @@ class Library:
         rows = await self._database.all(TENANT, _SQL[query], {"agent_id": agent_id})
         return {row["term"]: row["chunks"] for row in rows}
 
-    async def plans(self, agent_id: UUID, dimensions: int = 384) -> tuple[str, str]:
-        """How the search would scan, and how it would walk the index."""
-        params = {
-            "tenant_id": TENANT,
-            "agent_ids": [agent_id],
-            "space_id": await self._space.id(),
-            "vector": PgVector([1.0] * dimensions),
-            "words": "{}/536870912",
-            "information": 1.0,
-            "share": 1.0,
-            "candidates": 50,
-        }
-        async with self._database.transaction(TENANT) as tx:
-            scan = await tx.all("explain " + _SEARCH["scan"], params)
-            await tx.one(_SEARCH["walk_indexes"])
-            nearest = await tx.all("explain " + _SEARCH[f"nearest_{dimensions}"], params)
-        first, second = ("\n".join(row["QUERY PLAN"] for row in rows) for rows in (scan, nearest))
-        return first, second
+    async def plans(self) -> dict[str, str]:
+        """The plan of each query of the search, which is made once for all parameters."""
+        plans = {}
+        for name, query in _SEARCH.items():
+            if name not in ("one_plan", "walk_indexes", "as_usual"):
+                async with self._database.transaction(TENANT) as tx:
+                    await tx.one(_SEARCH["one_plan"])
+                    if name.startswith("nearest"):
+                        await tx.one(_SEARCH["walk_indexes"])
+                    plans[name] = await _generic_plan(tx, query)
+        return plans
+
+
+async def _generic_plan(tx: Transaction, query: str) -> str:
+    names = list(dict.fromkeys(_PARAMETER.findall(query)))
+    numbered = _PARAMETER.sub(lambda at: f"${names.index(at[1]) + 1}", query)
+    types = ", ".join(_TYPES.get(name, "double precision") for name in names)
+    nulls = ", ".join("null" for _ in names)
+    await tx.run(cast("LiteralString", f"prepare planned ({types}) as {numbered}"))
+    rows = await tx.all(cast("LiteralString", f"explain execute planned ({nulls})"))
+    await tx.run("deallocate planned")
+    return "\n".join(row["QUERY PLAN"] for row in rows)

@@ -18,7 +18,8 @@ _SQL = load_queries(__package__, "search.sql")
 _WEIGHTS = KnowledgeWeights()
 _NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimensions that have an index
 EXACT_TO = 10_000  # chunks: scanned faster than the index is walked, see tests/bench/latency.py
-INDEXED = 100  # candidates from each index; of 50,000 chunks as good as 200, at half the cost
+INDEXED = 100  # candidates from the vectors' index; of 50,000 chunks as good as 200, at half the cost
+WORDED = 300  # candidates from the words' index: those that have a word alone are many, and alike
 POSTINGS = 1_000  # chunks that are looked at for the rarest words of a query
 _ATTEMPTS = 3
 
@@ -65,7 +66,7 @@ class PostgresKnowledgeSearch:
             wide: Params = {**params, "candidates": INDEXED}
             rare = rarest(params["terms"] or [], params["counts"] or [], POSTINGS) if hybrid else []
             worded, _, near, _ = await tx.each(
-                (_SQL["with_words"], {**wide, "terms": rare}),
+                (_SQL["with_words"], {**params, "terms": rare, "candidates": WORDED}),
                 (_SQL["walk_indexes"], {}),
                 (nearest, wide),
                 (_SQL["as_usual"], {}),
