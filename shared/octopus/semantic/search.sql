@@ -1,5 +1,6 @@
 -- query_words --
--- The telling words of a query among the live chunks of some agents, how much they tell, and how many chunks there are
+-- The telling words of a query among the live chunks of some agents, how much they tell, and how many chunks there are,
+-- here and of all tenants
 with counted as (
   select term, sum(chunks)::double precision as chunks
   from chunk_term_counts
@@ -12,6 +13,7 @@ with counted as (
   where c.term <> 0 and c.chunks between 1 and n.chunks
 )
 select coalesce((select chunks from counted where term = 0), 0)::integer as chunks,
+       (select greatest(reltuples, 0)::double precision from pg_class where oid = 'chunks'::regclass) as everywhere,
        term_vector(array_agg(term), array_agg(idf)) as words, coalesce(sum(idf), 1) as information,
        array_agg(term order by chunks, term) as terms, array_agg(chunks::integer order by chunks, term) as counts
 from idfs

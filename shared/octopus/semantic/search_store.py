@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -17,7 +18,9 @@ from octopus.semantic.types import Hit, SearchMode
 _SQL = load_queries(__package__, "search.sql")
 _WEIGHTS = KnowledgeWeights()
 _NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimensions that have an index
-EXACT_TO = 10_000  # chunks: scanned faster than the index is walked, see tests/bench/latency.py
+# Up to so many chunks a scan is exact and, in a table of `WALKED` chunks, takes no more processor time than the index: 2 µs
+# for each chunk of the scope, against 20 µs for each that is passed on the way to `INDEXED` of them (`_is_scanned`).
+EXACT_TO, WALKED = 10_000, 100_000
 INDEXED = 100  # candidates from the vectors' index; of 50,000 chunks as good as 200, at half the cost
 WORDED = 300  # candidates from the words' index: those that have a word alone are many, and alike
 POSTINGS = 1_000  # chunks that are looked at for the rarest words of a query
@@ -27,8 +30,9 @@ _ATTEMPTS = 3
 class PostgresKnowledgeSearch:
     """Implements `octopus.semantic.ports.KnowledgeSearch`.
 
-    A scope of up to `exact_to` chunks is scanned. In a larger one, candidates come from the HNSW index and from the
-    postings of the rarest words; where the index, behind its filters, yields too few, the scope is scanned.
+    A scope of up to `exact_to` chunks is scanned, in a table of very many chunks also a larger one. Otherwise
+    candidates come from the HNSW index and from the postings of the rarest words; where the index, behind its filters,
+    yields too few, the scope is scanned.
     """
 
     def __init__(self, database: Database, space: EmbeddingSpace, *, exact_to: int = EXACT_TO) -> None:
@@ -62,7 +66,7 @@ class PostgresKnowledgeSearch:
 
     async def _candidates(self, tx: Transaction, params: Row, dimensions: int, hybrid: bool) -> list[Row]:
         nearest = _NEAREST.get(dimensions)
-        if params["chunks"] > self._exact_to and nearest is not None:
+        if nearest is not None and not self._is_scanned(params["chunks"], params["everywhere"]):
             wide: Params = {**params, "candidates": INDEXED}
             rare = rarest(params["terms"] or [], params["counts"] or [], POSTINGS) if hybrid else []
             worded, _, near, _ = await tx.each(
@@ -74,6 +78,11 @@ class PostgresKnowledgeSearch:
             if len(near) >= min(INDEXED, params["chunks"]):
                 return list({(row["document_id"], row["ordinal"]): row for row in (*near, *worded)}.values())
         return await tx.all(_SQL["scan"], params)
+
+    def _is_scanned(self, chunks: int, everywhere: float) -> bool:
+        """The index is common to all tenants: the smaller the share of a scope, the more of it is walked in vain. Both
+        ways cost the same where the scope grows with the square root of the table."""
+        return chunks <= self._exact_to * max(1.0, math.sqrt(everywhere / WALKED))
 
 
 def _named(keys: Sequence[Row]) -> Row:
