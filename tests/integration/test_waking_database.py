@@ -31,10 +31,13 @@ class Waking:
     async def _verify(self, _: Any) -> Any:
         return ADA
 
-    async def _begin(self, *_: Any) -> AsyncIterator[TurnEvent]:
+    async def follow_space(self) -> None:
+        """The first that a turn asks of the database."""
         await asyncio.sleep(self._seconds)
         if self._error:
             raise self._error
+
+    async def _begin(self, *_: Any) -> AsyncIterator[TurnEvent]:
         return self._events()
 
     async def _events(self) -> AsyncIterator[TurnEvent]:
