@@ -18,8 +18,8 @@ from octopus.semantic.types import Hit, SearchMode
 _SQL = load_queries(__package__, "search.sql")
 _WEIGHTS = KnowledgeWeights()
 _NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimensions that have an index
-# Up to so many chunks a scan is exact and, in a table of `WALKED` chunks, takes no more processor time than the index: 2 µs
-# for each chunk of the scope, against 20 µs for each that is passed on the way to `INDEXED` of them (`_is_scanned`).
+# Up to so many chunks a scan is exact and, in a table of `WALKED` chunks, takes no more processor time than the index:
+# 2 µs for each chunk of the scope, against 20 µs for each that is passed on the way to `INDEXED` (`_is_scanned`).
 EXACT_TO, WALKED = 10_000, 100_000
 INDEXED = 100  # candidates from the vectors' index; of 50,000 chunks as good as 200, at half the cost
 WORDED = 300  # candidates from the words' index: those that have a word alone are many, and alike
