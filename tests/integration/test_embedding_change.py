@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -21,6 +25,7 @@ from octopus.episodic.privacy_store import PostgresPrivacyStore
 from octopus.errors import Conflict, EmbeddingSpaceMismatch, NotFound, Unavailable
 from octopus.procedural.draft import ProcedureChanges
 from octopus.recall import Scope
+from octopus.semantic.reembed import BATCH
 from tests.conftest import DatabaseUrls
 from tests.support.procedures import draft
 from tests.support.spaces import (
@@ -39,6 +44,7 @@ from tests.support.spaces import (
     change_of,
 )
 
+ROOT = Path(__file__).parents[2]
 QUESTION = "how do I book the harbour ferry to the island"
 TABLES = {"documents": "chunks", "episodes": "episode_facts", "procedures": "procedure_vectors"}
 GUIDES = [
@@ -166,6 +172,48 @@ async def test_who_dies_between_embedding_and_writing_loses_one_batch(town: Town
     await change.work(soon())
     paid = Counter(mortal.texts)
     assert sum(paid.values()) - len(paid) == mortal.lost > 0
+
+
+async def test_processes_that_are_killed_at_any_point_lose_one_batch_each(
+    town: Town, scope: Scope, tmp_path: Path
+) -> None:
+    """Killed as Lambda kills, a moment after so many texts more: the last process finds the rest to do, and no more."""
+    for n in range(6):
+        await town.room.library.add(scope.agent_id, [f"Timetable {n}, line {line}." for line in range(150)])
+    log, dice, deaths = tmp_path / "embedded", random.Random(5), 0
+    environment = os.environ | {
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'shared'}",
+        "OCTOPUS_DATABASE_URL": town.urls.app,
+        "OCTOPUS_SWEEP_DATABASE_URL": town.urls.sweep,
+        "EMBEDDED_LOG": str(log),
+    }
+
+    def paid() -> list[str]:
+        return log.read_text().splitlines() if log.exists() else []
+
+    await town.change().start(Wide())
+    said = ""
+    while not said:
+        worker = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.support.reembed_worker"), env=environment, stdout=asyncio.subprocess.PIPE
+        )
+        enough = len(paid()) + 100
+        while len(paid()) < enough and worker.returncode is None:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(dice.uniform(0, 0.1))
+        if worker.returncode is None:
+            worker.kill()
+            deaths += 1
+        said = (await worker.communicate())[0].decode().strip()
+        assert worker.returncode in (0, -signal.SIGKILL)
+
+    assert said == Wide.model
+    assert deaths > 3
+    twice = len(paid()) - len(set(paid()))
+    assert twice <= deaths * BATCH
+    rows = town.rows()
+    assert rows[Wide.model] == rows[Narrow.model]
+    assert rows[Wide.model]["chunks"] == 5 * 19 + 6 * 150
 
 
 async def test_what_is_written_during_a_change_is_found_after_it(town: Town, scope: Scope) -> None:

@@ -13,7 +13,7 @@ from octopus.relevance import Vector
 from octopus.semantic.ingest import embedded_text
 from octopus.semantic.types import Passage
 
-_BATCH = 64  # texts that are embedded and stored at a time: what a worker loses when it dies
+BATCH = 64  # texts that are embedded and stored at a time: what a worker loses when it dies
 
 
 class ChunkVectorStore(Protocol):
@@ -45,7 +45,7 @@ class DocumentVectors:
     async def embed(self, item: Item, space_id: int, embedder: Embedder, until: float) -> bool:
         document = item.tenant_id, item.item_id, space_id
         await self._store.take_known(*document)
-        while passages := await self._store.texts(*document, _BATCH):
+        while passages := await self._store.texts(*document, BATCH):
             if time.monotonic() > until:
                 return False
             vectors = await embed_whole(embedder, [embedded_text(passage) for passage in passages.values()])
