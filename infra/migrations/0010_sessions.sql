@@ -17,6 +17,14 @@ create index conversations_archived on conversations (ended_at) where archived_a
 grant select (end_requested_at, announced_at, announcements, episode_settled_at, archived_at)
   on conversations to octopus_sweep;
 
--- Words beside the vectors: names and numbers that an embedding blurs.
+-- The day of a moment, by UTC, as one may ask for it: 7 May 2023, 2023-05-07. Immutable, for the names of months are
+-- English whatever the locale.
+create function day_in_words(moment timestamptz) returns text
+  language sql immutable strict parallel safe
+  return to_char(moment at time zone 'UTC', 'FMDD FMMonth YYYY-MM-DD');
+
+-- Words beside the vectors: names and numbers that an embedding blurs. said_on: the day of the session in words, which
+-- are searched with the content and never shown.
 alter table episode_facts
-  add column lexemes tsvector not null generated always as (to_tsvector('english', content)) stored;
+  add column said_on text not null default '',
+  add column lexemes tsvector not null generated always as (to_tsvector('english', content || ' ' || said_on)) stored;

@@ -158,7 +158,12 @@ alter table episode_facts
   set (toast_tuple_target = 256);
 
 alter table episode_facts no force row level security; -- for the owner, here
-update episode_facts set context = embedding::halfvec;
+alter table episodes no force row level security;
+update episode_facts f
+set context = f.embedding::halfvec, said_on = day_in_words(e.started_at)
+from episodes e
+where e.tenant_id = f.tenant_id and e.episode_id = f.episode_id;
+alter table episodes force row level security;
 alter table episode_facts force row level security, alter column context set not null;
 
 -- terms: BM25's part of the session, a term's tf being the number of traces that have it. trace_terms: BM25's part of

@@ -24,10 +24,13 @@ def evidence(cosine: float, share: float) -> float:
 class DialogueWeights:
     """Ranking of dialogue (`episode_facts`): BM25 of a trace's window and of its session, and two cosines.
 
+    The words of a trace are its content's and those of its session's day by UTC: 7 May 2023, 2023-05-07.
+
     Measured on LoCoMo's development conversations, nDCG@10 of turns with and without speakers' names: cosine alone
     .340 and .146; BM25 of the turn .503 and .476; of its window .565 and .543; with the session .569 and .552; with the
     cosine of turn and window .595 and .548; with that of the best sentence in the turn's place .612 and .556 (in
-    memory; through the production query .617 and .559).
+    memory; through the production query .617 and .559); with the day's words .631 and .574, of sessions .851 and .833
+    (.834 and .817 without), all of it from the tenth of the questions that name a month or a year.
     """
 
     session: float = 0.3  # of a session's BM25, beside its traces'

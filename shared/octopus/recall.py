@@ -41,10 +41,11 @@ class Query:
 class Score:
     """How well a stored item fits the query.
 
-    `rank` counts from 1. `cosine` in [-1, 1] is the raw score by meaning, `share` in [0, 1] that by words, and
-    `relevance` in [0, 1] what both are worth (`octopus.ranking`); each is None where the item was not found by it
-    (recency, a pattern, a name). `cosine_rank` and `share_rank`, from 1, are its places among the candidates by either
-    score alone; None where it was not found by it, and in traces of before these were kept.
+    `rank` counts from 1. `cosine` in [-1, 1] is the raw score by meaning, `share` in [0, 1] that by words (an
+    episode's are also those of its day), and `relevance` in [0, 1] what both are worth (`octopus.ranking`); each is
+    None where the item was not found by it (recency, a pattern, a name). `cosine_rank` and `share_rank`, from 1, are
+    its places among the candidates by either score alone; None where it was not found by it, and in traces of before
+    these were kept.
     """
 
     rank: int

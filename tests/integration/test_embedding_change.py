@@ -333,6 +333,7 @@ async def test_old_vectors_are_dropped_after_a_while_and_words_still_count_once(
     room = Room(town.database, wide, scope)
     assert counts == await room.library.counts(scope.agent_id) == await room.library.recounted(scope.agent_id)
     assert await room.episodes.episodes.get(ADMIN, town.episodes[0])
+    assert await town.database.all("acme", "select ordinal from episode_facts where said_on = ''") == []
     await room.library.delete(town.guides[0])
     assert await room.library.counts(scope.agent_id) == await room.library.recounted(scope.agent_id)
 

@@ -203,6 +203,33 @@ async def test_an_episode_that_has_every_word_is_found_whatever_its_vector_says(
     assert await memory.recalled("sorry", episodic_min_score=0.9) == []  # one word is no evidence
 
 
+@pytest.mark.parametrize(
+    ("asked", "day"),
+    [
+        ("what happened in May 2023", 1),
+        ("on 8 May", 1),
+        ("2023-05-08", 1),
+        ("in 2022", 0),
+        ("June 2023?", 2),
+    ],
+)
+async def test_a_session_is_found_by_its_day_which_is_not_shown(
+    memory: Memory, database: Database, asked: str, day: int
+) -> None:
+    episodes = []
+    for started_at in ("2022-05-07T12:00Z", "2023-05-07T23:30-05:00", "2023-06-08T12:00Z", "2024-08-23T12:00Z"):
+        event = await memory.ended([("How is the garden?", "It is green.")])
+        held = {"at": started_at, "id": event.conversation_id}
+        await database.run("acme", "update conversations set started_at = %(at)s where conversation_id = %(id)s", held)
+        episodes.append(await memory.remembered_of(event))
+
+    found = await memory.recollection(asked, episodic_min_score=0.1)
+
+    assert found.episodes[0].episode_id == episodes[day]
+    shown = f"{found} {await memory.episodes.get(ADA, episodes[day])}"
+    assert not any(word in shown for word in ("May", "June", "-05"))
+
+
 async def test_the_modes_of_recall(memory: Memory) -> None:
     teal = await memory.remembered(TEAL)
     others = [await memory.remembered([(f"Tell me about topic{n}", f"topic{n} it is")]) for n in range(4)]

@@ -69,7 +69,9 @@ class Memory:
 
     async def remembered(self, talk: list[Exchange], scope: Scope | None = None) -> UUID:
         """The episode of a session that was held and closed."""
-        event = await self.ended(talk, scope)
+        return await self.remembered_of(await self.ended(talk, scope))
+
+    async def remembered_of(self, event: SessionEnded) -> UUID:
         assert await self.writer.remember(event, str(uuid4())) == "written"
         listed = await self.episodes.list(Principal(event.tenant_id, "root", frozenset({Role.ADMIN})))
         [episode] = [e.episode_id for e in listed.items if e.conversation_id == event.conversation_id]

@@ -41,11 +41,12 @@ from conversations
 where tenant_id = %(tenant_id)s and conversation_id = %(conversation_id)s
 
 -- insert_trace --
--- A summary, a fact or a passage with its vector
-insert into episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, first_seq, last_seq,
+-- A summary, a fact or a passage with its vector and the day of its session
+insert into episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, said_on, first_seq, last_seq,
                            token_count, space_id, embedding, context, parts)
-values (%(tenant_id)s, %(episode_id)s, %(ordinal)s, %(agent_id)s, %(user_id)s, %(kind)s, %(content)s, %(first_seq)s,
-        %(last_seq)s, %(token_count)s, %(space_id)s, %(embedding)s, %(context)s::halfvec, %(parts)s::vector[])
+values (%(tenant_id)s, %(episode_id)s, %(ordinal)s, %(agent_id)s, %(user_id)s, %(kind)s, %(content)s,
+        day_in_words(%(started_at)s), %(first_seq)s, %(last_seq)s, %(token_count)s, %(space_id)s, %(embedding)s,
+        %(context)s::halfvec, %(parts)s::vector[])
 
 -- index_episode --
 -- Weigh the words of an episode's traces, once these are complete

@@ -22,9 +22,9 @@ order by f.ordinal
 
 -- add_trace --
 -- A trace with its vectors of a space
-insert into episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, first_seq, last_seq,
+insert into episode_facts (tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, said_on, first_seq, last_seq,
                            token_count, space_id, embedding, context, parts)
-select tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, first_seq, last_seq, token_count,
+select tenant_id, episode_id, ordinal, agent_id, user_id, kind, content, said_on, first_seq, last_seq, token_count,
        %(space_id)s, %(embedding)s, %(context)s::halfvec, %(parts)s::vector[]
 from episode_facts
 where tenant_id = %(tenant_id)s and episode_id = %(episode_id)s and ordinal = %(ordinal)s and space_id = current_space()

@@ -67,6 +67,7 @@ class PostgresEpisodeStore:
                     "summary": episode.summary,
                     "summary_source": episode.summary_source,
                     "message_count": episode.message_count,
+                    "started_at": claim.started_at,
                 }
                 await tx.run(_SQL["insert_episode"], head)
                 traces = [
