@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -25,6 +25,7 @@ from octopus.episodic.privacy_store import PostgresPrivacyStore
 from octopus.errors import Conflict, EmbeddingSpaceMismatch, NotFound, Unavailable
 from octopus.procedural.draft import ProcedureChanges
 from octopus.recall import Scope
+from octopus.relevance import Vector
 from octopus.semantic.reembed import BATCH
 from tests.conftest import DatabaseUrls
 from tests.support.procedures import draft
@@ -288,6 +289,41 @@ async def test_a_model_that_does_not_answer_begins_nothing(town: Town) -> None:
     with pytest.raises(Unavailable):
         await town.change().start(Mute())
     assert (await town.change().progress()).coming is None
+
+
+async def test_an_item_that_cannot_be_embedded_holds_up_nothing_but_the_end(town: Town, scope: Scope) -> None:
+    class Picky(Wide):
+        async def embed(self, texts: Sequence[str]) -> list[Vector]:
+            if any("poison" in text for text in texts):
+                raise Unavailable("The embedding model does not answer; retry.")
+            return await super().embed(texts)
+
+    bad = await town.room.library.add(scope.agent_id, ["poison"])
+    change = town.change(Picky(), lease_s=1.0)
+    await change.start(Picky())
+    progress = await change.work(soon())
+    assert (progress.coming, progress.left) == (Picky.model, {"documents": 1})
+    await town.room.library.delete(bad)
+    await asyncio.sleep(1.0)
+    assert (await change.work(soon())).current == Picky.model
+
+
+async def test_an_embedder_that_is_down_is_not_asked_for_every_item(town: Town) -> None:
+    class Down(Wide):
+        asked = 0
+
+        async def embed(self, texts: Sequence[str]) -> list[Vector]:
+            self.asked += 1
+            if self.asked > 1:
+                raise Unavailable("The embedding model does not answer; retry.")
+            return await super().embed(texts)
+
+    down = Down()
+    change = town.change(down)
+    await change.start(down)
+    with pytest.raises(Unavailable):
+        await change.work(soon())
+    assert down.asked == 4  # the first was before it began
 
 
 async def test_a_cancelled_change_leaves_nothing_behind(town: Town) -> None:

@@ -154,8 +154,8 @@ class Database:
         """One transaction that sees and writes this tenant's rows only.
 
         Raises `DatabaseUnavailable` when no connection can be had or it breaks, `Conflict` when a unique key, a missing
-        row or a concurrent transaction stands in the way, `OctopusError` for anything else that the database refuses;
-        in each case nothing was written.
+        row or a concurrent transaction stands in the way, `Unavailable` when it writes vectors of a model that is not
+        in use any more, `OctopusError` for anything else that the database refuses; in each case nothing was written.
         """
         await self._ensure_open()
         try:

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 LEASE_S = 300.0  # the longest that a worker runs
 GRACE_S = 900.0  # a turn takes ten minutes at most
 _TAKEN = 10  # items at a time
+_FAILURES = 3  # in a row: it is not the items, it is the embedder
 
 
 class EmbeddingChange:
@@ -107,19 +108,21 @@ class EmbeddingChange:
 
     async def _each(self, space: Space, until: float, step: Callable[[Item], Awaitable[bool]]) -> int:
         """Take a step with every item of the space that can be had until then; how many there were."""
-        found = 0
+        found = failed = 0
         while time.monotonic() < until and (items := await self._store.take(space.space_id, _TAKEN, self._lease_s)):
             found += len(items)
             for n, item in enumerate(items):
                 try:
                     done = time.monotonic() < until and await step(item)
-                except Unavailable:
-                    for rest in items[n:]:
-                        await self._store.settle(space.space_id, rest, done=False)
-                    raise
-                except OctopusError:
+                except OctopusError as error:
                     # It is taken again when its lease ends, and does not keep the others waiting.
                     log.exception("%s %s could not be done", item.memory, item.item_id)
+                    failed += isinstance(error, Unavailable)
+                    if failed == _FAILURES:
+                        for rest in items[n + 1 :]:
+                            await self._store.settle(space.space_id, rest, done=False)
+                        raise
                     continue
                 await self._store.settle(space.space_id, item, done=done)
+                failed = 0
         return found
