@@ -136,8 +136,8 @@ bench-recall: setup-dev setup-bench  ## What recall finds, beside other stores: 
 	@$(BIN)/python -m tests.bench.recall_prompt $(DATA)
 
 .PHONY: bench-latency
-bench-latency: setup-dev  ## How long the read phase takes by the size of the database: ARGS='--size 1000000 --keep DIR'.
-	@$(BIN)/python -m tests.bench.latency $(ARGS)
+bench-latency: setup-dev setup-bench  ## How long the read phase takes by the size of the database: ARGS='--size 1000000 --keep DIR'.
+	@$(BIN)/python -m tests.bench.latency --peers .venv-bench/bin/python $(ARGS)
 
 .PHONY: calibrate
 calibrate: setup-dev  ## Fit what a cosine of the shipped embedder is worth: DATA as for bench-recall.

@@ -37,18 +37,39 @@ from stdin with (format binary)
 -- The words of some episodes
 select index_episode(tenant_id, episode_id) from episodes where episode_id = any(%s)
 
+-- drop_postings_key --
+-- It is built faster at once, too
+alter table chunk_postings drop constraint chunk_postings_pkey
+
+-- add_postings --
+-- What the trigger of `documents` would have noted of some documents' words
+insert into chunk_postings
+select c.tenant_id, c.agent_id, e.term, c.document_id, array_agg(c.ordinal)
+from chunks c, entries_of(c.terms) as e
+where c.tenant_id = %s and c.document_id = any(%s)
+group by 1, 2, 3, 4
+
+-- add_postings_key --
+-- As in the schema
+alter table chunk_postings add primary key (tenant_id, agent_id, term, document_id)
+
 -- count_terms --
--- What the trigger of `documents` would have counted
+-- What the trigger would have counted
 insert into chunk_term_counts
-select c.tenant_id, c.agent_id, e.term, count(*) from chunks c, entries_of(c.terms) as e group by 1, 2, 3
+select tenant_id, agent_id, term, sum(cardinality(ordinals)) from chunk_postings group by 1, 2, 3
 
 -- count_chunks --
 -- The same under term 0
 insert into chunk_term_counts select tenant_id, agent_id, 0, count(*) from chunks group by 1, 2
 
--- add_postings --
--- What the trigger of `documents` would have noted
-insert into chunk_postings
-select c.tenant_id, c.agent_id, e.term, c.document_id, array_agg(c.ordinal)
-from chunks c, entries_of(c.terms) as e
-group by 1, 2, 3, 4
+-- every_chunk --
+-- All texts and vectors, an agent's together
+select tenant_id, content, embedding from chunks order by tenant_id, document_id, ordinal
+
+-- drop_peer --
+-- What another store made in an earlier run
+drop database if exists "PEER"
+
+-- analyze --
+-- So that the planner knows the procedures, too
+analyze

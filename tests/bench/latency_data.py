@@ -7,7 +7,8 @@ Rows are copied, and indexes built afterwards, for a million chunks would take h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -26,6 +27,7 @@ from octopus.relevance import Vector
 _SQL = load_queries("tests.bench", "latency.sql")
 DIMENSIONS, LATENT, TOPICS = 384, 48, 1_000
 PER_DOCUMENT, PER_AGENT, PER_SESSION = 50, 5_000, 20
+_BATCH, _AT_ONCE = 1_000, 2  # chunks; connections that write them
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 
 Floats = NDArray[np.float32]
@@ -43,8 +45,12 @@ class Owner:
 class World:
     """Text and vectors by topic; the same for the same seed."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, *, of: World | None = None) -> None:
+        """The topics and words are those `of` another world, if it is given."""
         self.rng = np.random.default_rng(seed)
+        if of is not None:
+            self._topics, self._space, self._words, self._chance = of._topics, of._space, of._words, of._chance
+            return
         self._topics = self.rng.standard_normal((TOPICS, LATENT)).astype(np.float32)
         self._space = self.rng.standard_normal((LATENT, DIMENSIONS)).astype(np.float32)
         self._words = np.array(["".join(self.rng.choice(SYLLABLES, 4)) for _ in range(50_000)])
@@ -90,18 +96,29 @@ def fill(dsn: str, size: int, space_id: int) -> list[Owner]:
             cursor.executemany(_SQL["add_agent"], [(o.scope.tenant_id, o.scope.agent_id) for o in who])
         indexes = [row[0] for row in connection.execute(_SQL["vector_indexes"]).fetchall()]
         connection.execute(_SQL["drop_vector_indexes"])
+        connection.execute(_SQL["drop_postings_key"])
         for owner in who:
             _documents(connection, owner)
-            _chunks(connection, world, owner, space_id)
-            _facts(connection, world, owner, space_id)
-        connection.execute(_SQL["count_terms"])
-        connection.execute(_SQL["count_chunks"])
-        connection.execute(_SQL["add_postings"])
+        with ThreadPoolExecutor(_AT_ONCE) as threads:  # most of the work is the server's
+            batches = [(o, start) for o in who for start in range(0, o.chunks, _BATCH)]
+            shares = [batches[n::_AT_ONCE] for n in range(_AT_ONCE)]
+            for done in [threads.submit(_batches, dsn, n, share, space_id) for n, share in enumerate(shares)]:
+                done.result()
         connection.execute("set maintenance_work_mem = '4GB'")
-        for definition in indexes:
-            connection.execute(definition)
+        for statement in (_SQL["add_postings_key"], _SQL["count_terms"], _SQL["count_chunks"], *indexes):
+            connection.execute(statement)
+        for owner in who:
+            _facts(connection, world, owner, space_id)
         connection.execute("vacuum analyze")
     return who
+
+
+def _batches(dsn: str, seed: int, batches: Sequence[tuple[Owner, int]], space_id: int) -> None:
+    world = World(seed + 2, of=World())
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        register_vector(connection)
+        for owner, start in batches:
+            _chunks(connection, world, owner, range(start, min(start + _BATCH, owner.chunks)), space_id)
 
 
 def _documents(connection: psycopg.Connection, owner: Owner) -> None:
@@ -117,32 +134,18 @@ def _document(owner: Owner, number: int) -> UUID:
     return UUID(int=owner.scope.agent_id.int ^ (number + 1))
 
 
-def _chunks(connection: psycopg.Connection, world: World, owner: Owner, space_id: int) -> None:
+def _chunks(connection: psycopg.Connection, world: World, owner: Owner, numbers: range, space_id: int) -> None:
     types = ["text", "uuid", "int4", "int4", "uuid", "text", "int4", "bytea", "int4", "vector"]
+    tenant, agent = owner.scope.tenant_id, owner.scope.agent_id
+    # A document is about one topic, and a batch is whole documents.
+    topics = (np.array(numbers) // PER_DOCUMENT * 7 + len(tenant)) % TOPICS
+    documents = [_document(owner, n) for n in range(numbers.start // PER_DOCUMENT, -(-numbers.stop // PER_DOCUMENT))]
     with connection.cursor() as cursor, cursor.copy(_SQL["copy_chunks"]) as copy:
         copy.set_types(types)
-        for start in range(0, owner.chunks, 1_000):
-            # A document is about one topic, and a batch is a few documents.
-            numbers = np.arange(start, min(start + 1_000, owner.chunks))
-            topics = (numbers // PER_DOCUMENT * 7 + len(owner.scope.tenant_id)) % TOPICS
-            rows = zip(numbers.tolist(), world.texts(topics, 20, 40), world.vectors(topics), strict=True)
-            for n, text, vector in rows:
-                document, ordinal = divmod(n, PER_DOCUMENT)
-                key = _document(owner, document)
-                copy.write_row(
-                    (
-                        owner.scope.tenant_id,
-                        key,
-                        1,
-                        ordinal,
-                        owner.scope.agent_id,
-                        text,
-                        60,
-                        b"",
-                        space_id,
-                        PgVector(vector),
-                    )
-                )
+        for n, text, vector in zip(numbers, world.texts(topics, 20, 40), world.vectors(topics), strict=True):
+            key = documents[(n - numbers.start) // PER_DOCUMENT]
+            copy.write_row((tenant, key, 1, n % PER_DOCUMENT, agent, text, 60, b"", space_id, PgVector(vector)))
+    connection.execute(_SQL["add_postings"], (tenant, documents))
 
 
 def _facts(connection: psycopg.Connection, world: World, owner: Owner, space_id: int) -> None:

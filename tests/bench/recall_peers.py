@@ -3,6 +3,7 @@
     python tests/bench/recall_peers.py NAME DSN
 
 Reads one JSON object per line and answers with one: `{"add": [[text, vector], …], "user": u}` indexes a user's items,
+`{"load": …}` adds to them in the store's way for many, and
 `{"rank": text, "vector": v, "user": u, "limit": n}` gives `{"ranked": [position, …], "seconds": s}`. Each store gets
 the vectors ready made, in the place of its embedder, and is otherwise set up as its documentation says for PostgreSQL:
 
@@ -20,7 +21,11 @@ import json
 import os
 import sys
 import time
+from collections import Counter
+from datetime import UTC, datetime
+from hashlib import md5
 from typing import Any, Protocol
+from uuid import uuid4
 
 Vector = list[float]
 _RRF = 60  # llama_index.core.retrievers.QueryFusionRetriever
@@ -38,9 +43,14 @@ class Vectors:
     def of(self, text: str) -> Vector:
         return self._known[text.strip()]
 
+    def forget(self) -> None:
+        self._known.clear()
+
 
 class Store(Protocol):
     def add(self, user: str, items: list[tuple[str, Vector]]) -> None: ...
+
+    def load(self, user: str, items: list[tuple[str, Vector]]) -> None: ...
 
     def rank(self, user: str, text: str, vector: Vector, limit: int) -> list[int]: ...
 
@@ -62,11 +72,33 @@ class Mem0:
         )
         self._memory.embedding_model = _Mem0Embedder(vectors)
         self._positions: dict[str, int] = {}
+        self._loaded: Counter[str] = Counter()
 
     def add(self, user: str, items: list[tuple[str, Vector]]) -> None:
         for position, (text, _) in enumerate(items):
             added = self._memory.add(text, user_id=user, infer=False)["results"]
             self._positions |= {memory["id"]: position for memory in added}
+
+    def load(self, user: str, items: list[tuple[str, Vector]]) -> None:
+        """Rows as `add` leaves them, past its search for duplicates and its history."""
+        from mem0.utils.lemmatization import lemmatize_for_bm25
+
+        ids = [str(uuid4()) for _ in items]
+        now = datetime.now(UTC).isoformat()
+        payloads = [
+            {
+                "data": text,
+                "hash": md5(text.encode()).hexdigest(),
+                "user_id": user,
+                "created_at": now,
+                "updated_at": now,
+                "text_lemmatized": lemmatize_for_bm25(text),
+            }
+            for text, _ in items
+        ]
+        self._memory.vector_store.insert(vectors=[vector for _, vector in items], payloads=payloads, ids=ids)
+        self._positions |= dict(zip(ids, range(self._loaded[user], self._loaded[user] + len(ids)), strict=True))
+        self._loaded[user] += len(ids)
 
     def rank(self, user: str, text: str, vector: Vector, limit: int) -> list[int]:
         found = self._memory.search(text, top_k=limit, filters={"user_id": user}, threshold=0.0)["results"]
@@ -95,6 +127,7 @@ class LangGraph:
         self._opened = PostgresStore.from_conn_string(dsn, index=index)
         self._store = self._opened.__enter__()
         self._store.setup()
+        self._loaded: Counter[str] = Counter()
 
     def add(self, user: str, items: list[tuple[str, Vector]]) -> None:
         from langgraph.store.base import PutOp
@@ -104,6 +137,15 @@ class LangGraph:
         ]
         for start in range(0, len(operations), 500):
             self._store.batch(operations[start : start + 500])
+
+    def load(self, user: str, items: list[tuple[str, Vector]]) -> None:
+        from langgraph.store.base import PutOp
+
+        first = self._loaded[user]
+        self._store.batch(
+            [PutOp(("memories", user), str(first + n), {"text": text}) for n, (text, _) in enumerate(items)]
+        )
+        self._loaded[user] += len(items)
 
     def rank(self, user: str, text: str, vector: Vector, limit: int) -> list[int]:
         return [int(item.key) for item in self._store.search(("memories", user), query=text, limit=limit)]
@@ -134,6 +176,9 @@ class LlamaIndex:
         ]
         for start in range(0, len(nodes), 500):
             self._store.add(nodes[start : start + 500])
+
+    def load(self, user: str, items: list[tuple[str, Vector]]) -> None:
+        raise NotImplementedError("latency is not compared with this store")
 
     def rank(self, user: str, text: str, vector: Vector, limit: int) -> list[int]:
         from llama_index.core.vector_stores import MetadataFilter, MetadataFilters, VectorStoreQuery
@@ -166,12 +211,16 @@ def main() -> None:
     for line in sys.stdin:
         request: dict[str, Any] = json.loads(line)
         answer: dict[str, Any] = {}
-        if "add" in request:
-            items = [(text, vector) for text, vector in request["add"]]
+        if "add" in request or "load" in request:
+            items = [(text, vector) for text, vector in request.get("add") or request["load"]]
             for item in items:
                 vectors.learn(*item)
             store = store or STORES[name](dsn, vectors, len(items[0][1]))
-            store.add(request["user"], items)
+            if "add" in request:
+                store.add(request["user"], items)
+            else:
+                store.load(request["user"], items)
+                vectors.forget()
         elif store is not None:
             vectors.learn(request["rank"], request["vector"])
             began = time.perf_counter()

@@ -246,6 +246,13 @@ class Peer:
         self._user = uuid4().hex
         self._ask({"add": [[item.text, item.vector] for item in items], "user": self._user})
 
+    def load(self, user: str, items: Sequence[tuple[str, Vector]]) -> None:
+        """Index more items of a user, in the way that the store has for many."""
+        self._ask({"load": items, "user": user})
+
+    def ask_as(self, user: str) -> None:
+        self._user = user
+
     async def rank(self, question: str, vector: Vector, limit: int) -> list[int]:
         answer = self._ask({"rank": question, "vector": vector, "user": self._user, "limit": limit})
         self.took = answer["seconds"]
