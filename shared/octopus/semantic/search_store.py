@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -88,10 +88,15 @@ class PostgresKnowledgeSearch:
 def _named(keys: Sequence[Row]) -> Row:
     """The parameters of the last statement."""
     return _FEEDBACK | {
-        "documents": [key["document_id"] for key in keys],
-        "generations": [key["generation"] for key in keys],
-        "ordinals": [key["ordinal"] for key in keys],
+        "documents": _array(key["document_id"] for key in keys),
+        "generations": _array(key["generation"] for key in keys),
+        "ordinals": _array(key["ordinal"] for key in keys),
     }
+
+
+def _array(values: Iterable[UUID | int]) -> str:
+    """The literal. The driver would look at each element, of hundreds, for what has to be quoted: 3 ms of a search."""
+    return f"{{{','.join(map(str, values))}}}"
 
 
 _FEEDBACK: Row = {
