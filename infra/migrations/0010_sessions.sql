@@ -17,6 +17,12 @@ create index conversations_archived on conversations (ended_at) where archived_a
 grant select (end_requested_at, announced_at, announcements, episode_settled_at, archived_at)
   on conversations to octopus_sweep;
 
+-- The words of a text, of what is stored and of what is asked alike. A slash is a blank: and/or, client/server would each
+-- be one word, the name of a file.
+create function words_of(content text) returns tsvector
+  language sql immutable strict parallel safe
+  return to_tsvector('english', translate(content, '/', ' '));
+
 -- The day of a moment, by UTC, as one may ask for it: 7 May 2023, 2023-05-07. Immutable, for the names of months are
 -- English whatever the locale.
 create function day_in_words(moment timestamptz) returns text
@@ -27,4 +33,4 @@ create function day_in_words(moment timestamptz) returns text
 -- are searched with the content and never shown.
 alter table episode_facts
   add column said_on text not null default '',
-  add column lexemes tsvector not null generated always as (to_tsvector('english', content || ' ' || said_on)) stored;
+  add column lexemes tsvector not null generated always as (words_of(content || ' ' || said_on)) stored;

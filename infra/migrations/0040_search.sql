@@ -3,7 +3,7 @@
 -- A stored text carries, for each of its terms, the part of BM25 that depends on that text alone, as a sparsevec:
 --   tf / (tf + k1 * (1 - b + b * length / usual_length))        (Robertson and Zaragoza 2009, without the idf)
 -- A query carries the idf of its terms, which depends on the scope that is searched. Their inner product is BM25. A term is
--- an English lexeme as to_tsvector makes it, under a number of 29 bits made of its hash, so there is no vocabulary
+-- an English lexeme as words_of() makes it, under a number of 29 bits made of its hash, so there is no vocabulary
 -- to keep; of 10,000 terms one pair in ten databases collides.
 
 create function term_of(lexeme text) returns integer
@@ -38,7 +38,7 @@ create function chunk_terms(content text) returns sparsevec
     from (
       select term, sum(tf) as tf, sum(sum(tf)) over () as length
       from (select term_of(lexeme) as term, cardinality(positions)::double precision as tf
-            from unnest(to_tsvector('english', content))) as found
+            from unnest(words_of(content))) as found
       group by term
     ) as counted
   );

@@ -200,7 +200,9 @@ async def test_an_episode_that_has_every_word_is_found_whatever_its_vector_says(
     episode = await memory.remembered([("My order AX-4412 never came, it was " + "a long story " * 30, "Sorry.")])
     assert await memory.recalled("AX-4412", episodic_min_score=0.9) == [episode]
     assert await memory.recalled("AX-4412", episodic_min_score=0.95) == []
-    assert await memory.recalled("sorry", episodic_min_score=0.9) == []  # one word is no evidence
+    assert await memory.recalled("story/order", episodic_min_score=0.9) == [episode]
+    for one in ("sorry", "sorry, sorry"):  # one word is no evidence
+        assert await memory.recalled(one, episodic_min_score=0.9) == []
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ async def test_a_session_is_found_by_its_day_which_is_not_shown(
 
     assert found.episodes[0].episode_id == episodes[day]
     shown = f"{found} {await memory.episodes.get(ADA, episodes[day])}"
-    assert not any(word in shown for word in ("May", "June", "-05"))
+    assert not any(word in shown for word in ("May", "June"))
 
 
 async def test_the_modes_of_recall(memory: Memory) -> None:

@@ -125,6 +125,14 @@ async def test_a_rare_word_finds_what_the_vector_misses(
 
 
 @pytest.mark.parametrize("way", ["scan", "index"])
+async def test_words_are_found_around_a_slash(library: Library, search: Search, agent: Agent, way: str) -> None:
+    await library.add(agent.agent_id, ["the client/server protocol", "a server", *sentences(20, 1)])
+    for asked, holders in (("server", {0, 1}), ("server/protocol", {0, 1}), ("/client/", {0})):
+        found = await search(way, [agent.agent_id], asked)
+        assert {hit.ordinal for hit in found if hit.share > 0} == holders
+
+
+@pytest.mark.parametrize("way", ["scan", "index"])
 async def test_a_hit_has_its_rank_in_each_search(library: Library, search: Search, agent: Agent, way: str) -> None:
     document = await library.add(agent.agent_id, ["gimorm barale", "gimorm gimorm gimorm", "denind", "folust E4711"])
 

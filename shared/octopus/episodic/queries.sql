@@ -57,13 +57,12 @@ select index_episode(%(tenant_id)s, %(episode_id)s)
 -- trace is compared by meaning, and by words where its episode can be among the best. Scores as in
 -- octopus.ranking.DialogueWeights.
 with query as (
-  select words, numnode(words) > 1 as is_telling
-  from plainto_tsquery('english', %(text)s) as words
+  select tsvector_to_array(words_of(%(text)s)) as words
 ), counted as materialized (
   select term, traces::double precision as traces
   from episode_term_counts
   where tenant_id = %(tenant_id)s and agent_id = %(agent_id)s and user_id = %(user_id)s
-    and term = any(array(select 0 union all select term_of(lexeme) from unnest(to_tsvector('english', %(text)s))))
+    and term = any(array(select 0 union all select term_of(lexeme) from unnest(words_of(%(text)s))))
 ), lexical as materialized (
   select term_vector(array_agg(term), array_agg(idf)) as weights,
          (1 + %(session_weight)s) * coalesce(sum(idf), 1) as information
@@ -126,7 +125,7 @@ with query as (
 ), compared as (
   select s.episode_id, s.ordinal, f.kind, f.content, s.share, s.score, 1 - (f.embedding <=> %(vector)s) as cosine,
          (select max(1 - (part <=> %(vector)s)) from unnest(f.parts) as part) as part_cosine,
-         q.is_telling and f.lexemes @@ q.words as has_words
+         cardinality(q.words) > 1 and tsvector_to_array(f.lexemes) @> q.words as has_words
   from candidates s
   join episode_facts f on f.tenant_id = %(tenant_id)s and f.episode_id = s.episode_id and f.ordinal = s.ordinal
    and f.space_id = %(space_id)s

@@ -5,7 +5,7 @@ with counted as (
   select term, sum(chunks)::double precision as chunks
   from chunk_term_counts
   where tenant_id = %(tenant_id)s and agent_id = any(%(agent_ids)s)
-    and term = any(array(select 0 union all select term_of(lexeme) from unnest(to_tsvector('english', %(text)s))))
+    and term = any(array(select 0 union all select term_of(lexeme) from unnest(words_of(%(text)s))))
   group by term
 ), idfs as (
   select c.term, c.chunks, ln(1 + (n.chunks - c.chunks + 0.5) / (c.chunks + 0.5)) as idf
