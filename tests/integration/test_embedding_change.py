@@ -389,6 +389,25 @@ async def test_both_spaces_are_searched_by_index(town: Town, scope: Scope, comin
     assert f"Index Scan using chunks_nearest_{coming.dimensions}" in plans[f"nearest_{coming.dimensions}"]
 
 
+@pytest.mark.parametrize("table", ["chunks", "episode_facts"])
+async def test_both_spaces_say_the_same_of_a_text_but_for_its_vectors(town: Town, table: str) -> None:
+    """Whatever columns the table may get: what is not a vector is copied."""
+    wide = Wide()
+    change = town.change(wide, grace_s=900.0)
+    await change.start(wide)
+    await change.work(soon())
+    rest = sql.SQL("select to_jsonb(v) - array['space_id', 'embedding', 'near', 'context', 'parts'] from {} v where {}")
+    old, new = (
+        rest.format(sql.Identifier(table), sql.SQL(which))
+        for which in ("space_id <> current_space()", "space_id = current_space()")
+    )
+    with psycopg.connect(town.urls.app, autocommit=True) as connection:
+        connection.execute("select set_config('octopus.tenant_id', 'acme', false)")
+        assert connection.execute(old).fetchall()
+        assert connection.execute(sql.SQL("{} except all {}").format(old, new)).fetchall() == []
+        assert connection.execute(sql.SQL("{} except all {}").format(new, old)).fetchall() == []
+
+
 async def test_facts_are_listed_once_while_there_are_two_spaces(town: Town) -> None:
     wide, library = Wide(), town.room.episodes.episodes
     before = await library.get(ADMIN, town.episodes[0])
