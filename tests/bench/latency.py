@@ -25,6 +25,7 @@ from uuid import UUID
 import numpy as np
 import psutil
 import psycopg
+from psycopg import sql
 
 from infra.local.postgres import SUPERUSER, Postgres
 from octopus.cloud.database import Database
@@ -43,7 +44,7 @@ from octopus.semantic.recall import KnowledgeRecall
 from octopus.semantic.search_store import PostgresKnowledgeSearch
 from octopus.semantic.types import SearchMode
 from tests.bench.latency_data import TOPICS, Owner, World, fill, owners
-from tests.bench.latency_peers import PEERS, measure_peer
+from tests.bench.latency_peers import PEERS, drop_database, measure_peer
 from tests.bench.latency_turn import WholeTurns
 from tests.support.observer import RecordingObserver
 from tests.support.procedures import many_procedures
@@ -182,11 +183,15 @@ async def database_of(server: Postgres, size: int) -> tuple[str, list[Owner]]:
         there = connection.execute("select 1 from pg_database where datname = %s", (name,)).fetchone()
     if not there:
         began = time.perf_counter()
-        url = await prepare(server, name)
-        database = Database.at(url, pool_size=2)
-        stores = Stores(database)
-        await asyncio.to_thread(fill, server.dsn(name, SUPERUSER), size, await stores.space.id())
+        filling = f"{name}_filling"  # what was interrupted is begun anew
+        drop_database(server, filling)
+        database = Database.at(await prepare(server, filling), pool_size=2)
+        space_id = await Stores(database).space.id()
         await database.close()
+        await asyncio.to_thread(fill, server.dsn(filling, SUPERUSER), size, space_id)
+        with psycopg.connect(server.dsn("postgres", SUPERUSER), autocommit=True) as connection:
+            rename = sql.SQL("alter database {} rename to {}")
+            connection.execute(rename.format(sql.Identifier(filling), sql.Identifier(name)))
         print(f"{size:,} chunks filled in {time.perf_counter() - began:.0f} s", flush=True)
     with psycopg.connect(server.dsn(name, SUPERUSER)) as connection:
         agents: dict[str, UUID] = dict(connection.execute("select tenant_id, agent_id from agents").fetchall())

@@ -66,10 +66,6 @@ insert into chunk_term_counts select tenant_id, agent_id, 0, count(*) from chunk
 -- All texts and vectors, an agent's together
 select tenant_id, content, embedding from chunks order by tenant_id, document_id, ordinal
 
--- drop_peer --
--- What another store made in an earlier run
-drop database if exists "PEER"
-
 -- analyze --
 -- So that the planner knows the procedures, too
 analyze

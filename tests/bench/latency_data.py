@@ -104,9 +104,11 @@ def fill(dsn: str, size: int, space_id: int) -> list[Owner]:
             shares = [batches[n::_AT_ONCE] for n in range(_AT_ONCE)]
             for done in [threads.submit(_batches, dsn, n, share, space_id) for n, share in enumerate(shares)]:
                 done.result()
-        connection.execute("set maintenance_work_mem = '4GB'")
+        print("  chunks copied", flush=True)
+        connection.execute(f"set maintenance_work_mem = '{256 + size // 400}MB'")  # the whole graph is built in memory
         for statement in (_SQL["add_postings_key"], _SQL["count_terms"], _SQL["count_chunks"], *indexes):
             connection.execute(statement)
+        print("  indexes built", flush=True)
         for owner in who:
             _facts(connection, world, owner, space_id)
         connection.execute("vacuum analyze")

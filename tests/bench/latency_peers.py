@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 from pgvector.psycopg import register_vector
+from psycopg import sql
 
 from infra.local.postgres import SUPERUSER, Postgres
 from octopus.cloud.queries import load_queries
@@ -26,8 +27,7 @@ async def measure_peer(
 ) -> tuple[list[float], float]:
     """Milliseconds of each search, as the store sees it, and the share of the exact `limit` best that it has found."""
     own = f"{database}_{name.lower()}"
-    with psycopg.connect(server.dsn("postgres", SUPERUSER), autocommit=True) as connection:
-        connection.execute(_SQL["drop_peer"].replace("PEER", own))
+    drop_database(server, own)
     create_database(server, own)
     peer = Peer(name, python, server.dsn(own, SUPERUSER))
     vectors: list[Vector] = []
@@ -46,6 +46,11 @@ async def measure_peer(
     finally:
         peer.close()
     return took, float(np.mean(shares))
+
+
+def drop_database(server: Postgres, name: str) -> None:
+    with psycopg.connect(server.dsn("postgres", SUPERUSER), autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database if exists {}").format(sql.Identifier(name)))
 
 
 def _chunks(server: Postgres, database: str) -> Iterator[tuple[str, list[str], list[Vector]]]:
