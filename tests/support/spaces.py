@@ -20,8 +20,8 @@ from octopus.procedural.recall import ProcedureRecall
 from octopus.procedural.reembed import ProcedureVectors
 from octopus.procedural.reembed_store import PostgresProcedureVectors
 from octopus.procedural.store import PostgresProcedureStore
-from octopus.recall import Query, Scope
-from octopus.relevance import Vector
+from octopus.recall import Query, Scope, Score
+from octopus.relevance import Calibration, Vector
 from octopus.semantic.recall import KnowledgeRecall
 from octopus.semantic.reembed import DocumentVectors
 from octopus.semantic.reembed_store import PostgresChunkVectors
@@ -40,10 +40,11 @@ class Narrow(WordEmbedder):
 
 
 class Wide(WordEmbedder):
-    """All its vectors have something in common, so that its cosines tell it from `Narrow`."""
+    """All its vectors have something in common, so that its cosines and what they are worth tell it from `Narrow`."""
 
     model = "wide words"
     dimensions = 1024
+    calibration = Calibration(((-1.0, 0.0), (0.36, 0.01), (1.0, 1.0)))
 
     def _vector(self, text: str) -> Vector:
         return [0.8 * x for x in super()._vector(text)[:-1]] + [0.6]
@@ -90,11 +91,11 @@ class Mortal(Wide):
 
 @dataclass(frozen=True)
 class Answer:
-    """What the three memories say to a message: items with their cosines."""
+    """What the three memories say to a message: items with their cosines and relevances."""
 
-    chunks: tuple[tuple[str, float], ...]
-    episodes: tuple[tuple[UUID, float], ...]
-    procedure: tuple[str, float] | None
+    chunks: tuple[tuple[str, float, float], ...]
+    episodes: tuple[tuple[UUID, float, float], ...]
+    procedure: tuple[str, float, float] | None
 
 
 class Room:
@@ -124,10 +125,14 @@ class Room:
         episodes = (await self.episodes.recall_room.recall(self.scope, query, GENEROUS)).episodes
         match = (await self._guidance.recall(self.scope, query, GENEROUS)).match
         return Answer(
-            tuple((chunk.content, round(chunk.score.cosine or 0, 3)) for chunk in chunks),
-            tuple((episode.episode_id, round(episode.score.cosine or 0, 3)) for episode in episodes),
-            match and (match.procedure.name, round(match.score.cosine or 0, 3)),
+            tuple((chunk.content, *_worth(chunk.score)) for chunk in chunks),
+            tuple((episode.episode_id, *_worth(episode.score)) for episode in episodes),
+            match and (match.procedure.name, *_worth(match.score)),
         )
+
+
+def _worth(score: Score) -> tuple[float, float]:
+    return round(score.cosine or 0.0, 3), round(score.relevance or 0.0, 3)
 
 
 class Rooms:
