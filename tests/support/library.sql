@@ -15,10 +15,10 @@ values (%(tenant_id)s, %(document_id)s, %(generation)s, %(ordinal)s, %(agent_id)
 drop index chunks_nearest_384
 
 -- add_chunks --
--- Chunks of one document, each of a word of its own and one of fifty, with vectors of sixteen dimensions in 384
+-- Chunks of one document, each of a word of its own and one of a hundred, with vectors of sixteen dimensions in 384
 insert into chunks (tenant_id, document_id, generation, ordinal, agent_id, content, token_count, content_hash, space_id,
                     embedding)
-select %(tenant_id)s, %(document_id)s, 1, n, %(agent_id)s, 'word' || mod(n, 50) || ' item' || n, 1, sha256(n::text::bytea),
+select %(tenant_id)s, %(document_id)s, 1, n, %(agent_id)s, 'word' || mod(n, 100) || ' item' || n, 1, sha256(n::text::bytea),
        %(space_id)s, (array(select random() - 0.5 + n * 0 from generate_series(1, 16)) || array_fill(0.0::float8, array[368]))::vector
 from generate_series(0, %(chunks)s - 1) as n
 

@@ -22,7 +22,7 @@ _NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimen
 # 2 µs for each chunk of the scope, against 20 µs for each that is passed on the way to `INDEXED` (`_is_scanned`).
 EXACT_TO, WALKED = 10_000, 100_000
 INDEXED = 100  # candidates from the vectors' index; of 50,000 chunks as good as 200, at half the cost
-WORDED = 300  # candidates from the words' index: those that have a word alone are many, and alike
+WORDED = 150  # candidates from the words' index: more, for those that have one word are alike to it
 POSTINGS = 1_000  # chunks that are looked at for the rarest words of a query
 _ATTEMPTS = 3
 
