@@ -14,7 +14,9 @@ from octopus.agents.types import Agent
 from octopus.cloud.database import Database
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
+from octopus.ranking import KnowledgeWeights
 from octopus.relevance import Vector
+from octopus.semantic import search_store
 from octopus.semantic.search_store import EXACT_TO, PostgresKnowledgeSearch
 from octopus.semantic.types import Hit, SearchMode
 from tests.conftest import DatabaseUrls
@@ -145,6 +147,33 @@ async def test_a_hit_has_its_rank_in_each_search(library: Library, search: Searc
     assert [(hit.ordinal, hit.share_rank) for hit in by_share] == [(3, 1), (1, 2), (0, 3), (2, None)]
     (meant, *_) = await search(way, [agent.agent_id], "E4711 gimorm", "vector")
     assert (meant.cosine_rank, meant.share_rank) == (1, None)
+
+
+async def test_the_best_support_each_other_in_rank_alone(
+    library: Library, search: Search, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = KnowledgeWeights().peers
+    await library.add(agent.agent_id, sentences(peers + 20, 1))
+    found = {}
+    for support in (0.0, 0.3):
+        monkeypatch.setitem(search_store._FEEDBACK, "support", support)
+        found[support] = await search("scan", [agent.agent_id], " ".join(WORDS[:4]), limit=peers + 20)
+
+    alone, supported = found.values()
+    assert alone[:peers] != supported[:peers]
+    assert sorted(alone[:peers], key=repr) == sorted(supported[:peers], key=repr)  # with cosine and share
+    assert alone[peers:] == supported[peers:]
+
+
+async def test_what_resembles_nothing_is_not_supported(
+    library: Library, search: Search, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await library.add(agent.agent_id, ["gimorm kosust", *(f"gimorm barale denind folorm item{n}" for n in range(4))])
+    place = {}
+    for support in (0.0, 1.0):
+        monkeypatch.setitem(search_store._FEEDBACK, "support", support)
+        place[support] = [hit.ordinal for hit in await search("scan", [agent.agent_id], "gimorm kosust")].index(0)
+    assert place == {0.0: 0, 1.0: 4}
 
 
 @pytest.mark.parametrize("mode", MODES)

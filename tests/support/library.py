@@ -30,7 +30,7 @@ _TYPES = {
     "documents": "uuid[]",
     "generations": "integer[]",
     "ordinals": "integer[]",
-    **dict.fromkeys(("candidates", "limit", "leaders", "chunks", "terms_added"), "integer"),
+    **dict.fromkeys(("candidates", "limit", "leaders", "chunks", "terms_added", "peers"), "integer"),
 }
 
 

@@ -111,7 +111,8 @@ order by cosine_rank
 limit %(limit)s
 
 -- by_meaning_and_words --
--- Chunks by cosine and share, and once more by what the best have in common, as in octopus.ranking.KnowledgeWeights
+-- Chunks by cosine and share, once more by what the best have in common, and by the support that these give each other,
+-- as in octopus.ranking.KnowledgeWeights
 with compared as materialized (
   select c.document_id, c.generation, c.ordinal, c.near, c.terms, 1 - (c.near <=> %(vector)s) as cosine,
          -(c.terms <#> %(words)s) / %(information)s as share
@@ -156,12 +157,27 @@ with compared as materialized (
   group by term
 ), widened_words as materialized (
   select term_vector(array_agg(term), array_agg(weight)) as words, coalesce(sum(weight), 1) as information from widened
-), ranked as (
-  select c.document_id, c.generation, c.ordinal, c.cosine, c.share, c.cosine_rank, c.share_rank,
+), scored as (
+  select c.document_id, c.generation, c.ordinal, c.near, c.cosine, c.share, c.cosine_rank, c.share_rank,
          (c.cosine - %(centroid)s * (c.near <#> centre.mean)) / centre.length
          - %(widened_share)s * (c.terms <#> w.words) / w.information as score
   from candidates c cross join centre cross join widened_words w
-  order by score desc, c.document_id, c.ordinal
+), placed as materialized (
+  select *, row_number() over (order by score desc, document_id, ordinal) <= %(peers)s as is_peer from scored
+), ranked as (
+  select p.document_id, p.generation, p.ordinal, p.cosine, p.share, p.cosine_rank, p.share_rank, p.is_peer,
+         p.score + %(support)s * coalesce(around.score - p.score, 0) as score
+  from placed p
+  cross join lateral (
+    select sum(o.score * o.likeness) / sum(o.likeness) as score
+    from (
+      select score, exp(-%(sharpness)s * (near <#> p.near)) as likeness
+      from placed
+      where p.is_peer and is_peer and (document_id, ordinal) <> (p.document_id, p.ordinal)
+      offset 0 -- so that it is computed once
+    ) as o
+  ) as around
+  order by p.is_peer desc, score desc, p.document_id, p.ordinal
   limit %(limit)s
 )
 select r.document_id, r.ordinal, d.file_name, c.heading, c.page, c.content, c.token_count, r.cosine, r.share,
@@ -170,4 +186,4 @@ from ranked r
 join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = r.document_id and c.generation = r.generation
   and c.ordinal = r.ordinal and c.space_id = %(space_id)s
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = r.document_id
-order by r.score desc, r.document_id, r.ordinal
+order by r.is_peer desc, r.score desc, r.document_id, r.ordinal

@@ -105,4 +105,7 @@ _FEEDBACK: Row = {
     "terms_added": _WEIGHTS.terms,
     "term_weight": _WEIGHTS.term,
     "widened_share": _WEIGHTS.widened_share,
+    "peers": _WEIGHTS.peers,
+    "sharpness": _WEIGHTS.sharpness,
+    "support": _WEIGHTS.support,
 }
