@@ -53,7 +53,7 @@ demo: setup  ## Drive the stack through all four memories and print what each co
 
 .PHONY: test
 test: setup-dev  ## Run the tests; ARGS='-k name' narrows them.
-	$(BIN)/python -m pytest --ignore=tests/infra $(ARGS)
+	$(BIN)/python -m pytest --ignore=tests/infra --numprocesses 2 --dist loadfile $(ARGS)
 
 .PHONY: test-infra
 test-infra: setup-dev sam-local  ## Run the tests of the stack for AWS, on the functions as built; ARGS narrows them.
