@@ -35,7 +35,7 @@ from tests.support.memories import a_chunk, an_episode
 from tests.support.schema import prepare
 
 LENGTHS = (10, 100, 1_000, 10_000)
-RUNS = 60
+RUNS = 200
 QUESTION_TOKENS, ANSWER_TOKENS = 100, 1_500
 MESSAGE = "What did the report say about open positions?"
 DEFAULTS = TurnDefaults("claude", MemoryConfig().max_working_memory_tokens, token_factor=1.25)
