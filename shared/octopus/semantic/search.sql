@@ -114,19 +114,25 @@ limit %(limit)s
 -- Chunks by cosine and share, once more by what the best have in common, and by the support that these give each other,
 -- as in octopus.ranking.KnowledgeWeights
 with compared as materialized (
-  select c.document_id, c.generation, c.ordinal, c.near, c.terms, 1 - (c.near <=> %(vector)s) as cosine,
+  -- Of all candidates only what ranks them: rows with vectors would be copied from step to step.
+  select c.document_id, c.generation, c.ordinal, 1 - (c.near <=> %(vector)s) as cosine,
          -(c.terms <#> %(words)s) / %(information)s as share
   from unnest(%(documents)s::uuid[], %(generations)s::integer[], %(ordinals)s::integer[])
          as k (document_id, generation, ordinal)
   join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = k.document_id and c.generation = k.generation
     and c.ordinal = k.ordinal and c.space_id = %(space_id)s
-), candidates as materialized (
+), best as (
   select *, row_number() over (order by cosine + %(share)s * share desc, document_id, ordinal) as place,
          row_number() over (order by cosine desc, document_id, ordinal)::integer as cosine_rank,
          case when share > 0 then row_number() over (order by share desc, document_id, ordinal)::integer end as share_rank
   from compared
   order by place
   limit %(candidates)s
+), candidates as materialized (
+  select b.*, c.near, c.terms
+  from best b
+  join chunks c on c.tenant_id = %(tenant_id)s and c.document_id = b.document_id and c.generation = b.generation
+    and c.ordinal = b.ordinal and c.space_id = %(space_id)s
 ), leaders as materialized (
   select terms, near from candidates where place <= %(leaders)s
 ), centre as materialized (
