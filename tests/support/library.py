@@ -104,7 +104,7 @@ class Library:
                 async with self._database.transaction(TENANT) as tx:
                     await tx.one(_SEARCH["one_plan"])
                     if name.startswith("nearest"):
-                        await tx.one(_SEARCH["walk_indexes"])
+                        await tx.one(_SEARCH["walk_indexes"], {"ef_search": "200"})
                     plans[name] = await _generic_plan(tx, query)
         return plans
 

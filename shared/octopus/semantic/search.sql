@@ -35,7 +35,7 @@ select set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- walk_indexes --
 -- For this transaction: take chunks from the index in the order of distance until there are enough that pass the filters
-select set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', '200', true),
+select set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %(ef_search)s, true),
        set_config('hnsw.max_scan_tuples', '40000', true), set_config('enable_sort', 'off', true),
        set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
 

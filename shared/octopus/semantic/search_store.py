@@ -21,7 +21,7 @@ _NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimen
 # Up to so many chunks a scan is exact and, in a table of `WALKED` chunks, takes no more processor time than the index:
 # 2 µs for each chunk of the scope, against 20 µs for each that is passed on the way to `INDEXED` (`_is_scanned`).
 EXACT_TO, WALKED = 10_000, 100_000
-INDEXED = 100  # candidates from the vectors' index; of 50,000 chunks as good as 200, at half the cost
+INDEXED, INDEXED_OF = 100, 50_000  # candidates from the vectors' index, and of how many chunks (`_indexed`)
 WORDED = 150  # candidates from the words' index: more, for those that have one word are alike to it
 POSTINGS = 1_000  # chunks that are looked at for the rarest words of a query
 _ATTEMPTS = 3
@@ -67,15 +67,16 @@ class PostgresKnowledgeSearch:
     async def _candidates(self, tx: Transaction, params: Row, dimensions: int, hybrid: bool) -> list[Row]:
         nearest = _NEAREST.get(dimensions)
         if nearest is not None and not self._is_scanned(params["chunks"], params["everywhere"]):
-            wide: Params = {**params, "candidates": INDEXED}
+            indexed = _indexed(params["chunks"])
+            wide: Params = {**params, "candidates": indexed}
             rare = rarest(params["terms"] or [], params["counts"] or [], POSTINGS) if hybrid else []
             worded, _, near, _ = await tx.each(
                 (_SQL["with_words"], {**params, "terms": rare, "candidates": WORDED}),
-                (_SQL["walk_indexes"], {}),
+                (_SQL["walk_indexes"], {"ef_search": str(2 * indexed)}),
                 (nearest, wide),
                 (_SQL["as_usual"], {}),
             )
-            if len(near) >= min(INDEXED, params["chunks"]):
+            if len(near) >= min(indexed, params["chunks"]):
                 return list({(row["document_id"], row["ordinal"]): row for row in (*near, *worded)}.values())
         return await tx.all(_SQL["scan"], params)
 
@@ -83,6 +84,13 @@ class PostgresKnowledgeSearch:
         """The index is common to all tenants: the smaller the share of a scope, the more of it is walked in vain. Both
         ways cost the same where the scope grows with the square root of the table."""
         return chunks <= self._exact_to * max(1.0, math.sqrt(everywhere / WALKED))
+
+
+def _indexed(chunks: int) -> int:
+    """How many of a scope's chunks to take from the index, which looks at twice as many: the more chunks, the more of
+    them are nearer than one that the words make best. Of 50,000 chunks 100 are as good as 200; of 500,000 they hold .69
+    of the ten best by both, and 464 hold .99."""
+    return round(INDEXED * min(5.0, math.pow(max(1.0, chunks / INDEXED_OF), 2 / 3)))
 
 
 def _named(keys: Sequence[Row]) -> Row:
