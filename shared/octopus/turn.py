@@ -159,13 +159,20 @@ class TurnRunner:
 
     async def _load(self, scope: Scope, request: TurnRequest) -> TurnContext:
         assert request.message_id
+        config = MemoryConfig()
         return await self._log.load_turn_context(
             scope.tenant_id,
             scope.user_id,
             scope.agent_id,
             request.conversation_id,
             request.message_id,
-            TurnDefaults(self._policy.model, MemoryConfig().max_working_memory_tokens, self._factors.initial),
+            TurnDefaults(
+                self._policy.model,
+                self._factors.initial,
+                config.max_working_memory_tokens,
+                config.output_reserve_tokens,
+                config.min_history_turns,
+            ),
         )
 
     @staticmethod

@@ -38,7 +38,10 @@ LENGTHS = (10, 100, 1_000, 10_000)
 RUNS = 200
 QUESTION_TOKENS, ANSWER_TOKENS = 100, 1_500
 MESSAGE = "What did the report say about open positions?"
-DEFAULTS = TurnDefaults("claude", MemoryConfig().max_working_memory_tokens, token_factor=1.25)
+CONFIG = MemoryConfig()
+DEFAULTS = TurnDefaults(
+    "claude", 1.25, CONFIG.max_working_memory_tokens, CONFIG.output_reserve_tokens, CONFIG.min_history_turns
+)
 SQL = load_queries(__package__, "context.sql")
 
 

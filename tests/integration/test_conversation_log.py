@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import asdict, replace
 from uuid import UUID, uuid4
 
@@ -12,7 +13,9 @@ from octopus.cloud.database import Database
 from octopus.cloud.queries import load_queries
 from octopus.conversations.store import PostgresConversationLog
 from octopus.conversations.types import NewMessage, NewTurn, TurnContext, TurnDefaults, text_block
+from octopus.memory_config import STRIDES_PER_BUDGET, MemoryConfig
 from octopus.recall import Scope
+from octopus.working.pruning import LogExtent, prune, whole_turns
 from octopus.working.store import PostgresFactorStore
 
 
@@ -34,7 +37,7 @@ def turn(key: str, requested_in: UUID | None = None) -> NewTurn:
 
 
 def defaults(tokens: int = 10_000) -> TurnDefaults:
-    return TurnDefaults("claude-test", tokens, token_factor=1.0)
+    return TurnDefaults("claude-test", 1.0, tokens, output_reserve_tokens=0, min_history_turns=1)
 
 
 async def load(
@@ -171,9 +174,46 @@ async def test_history_is_read_only_as_far_as_the_budget_reaches(
     async def seqs(tokens: int) -> list[int]:
         return [message.seq for message in (await load(log, scope, conversation, "next", tokens)).history]
 
-    assert await seqs(35) == [9, 10, 11, 12]  # the message that the budget cuts into is included
+    assert await seqs(60) == [7, 8, 9, 10, 11, 12]
     await PostgresFactorStore(database).correct_factor("claude-test", before=1.0, after=2.0)
-    assert await seqs(35) == [11, 12]  # every token of ours is two of the model's
+    assert await seqs(60) == [9, 10, 11, 12]  # every token of ours is two of the model's
+
+
+async def test_of_the_history_nothing_is_missing_that_would_be_kept(
+    log: PostgresConversationLog, database: Database
+) -> None:
+    """Whatever the agent's configuration, and however much of the budget other sections take."""
+    rng = random.Random(3)
+    conversation = uuid4()
+    for number in range(24):
+        following = turn(f"m{number}", conversation if number else None)
+        asked = user_says("?", rng.choice([5, 40, 300, 900]))
+        if number:
+            await log.claim_turn("acme", conversation, 2 * number, following, asked)
+        else:
+            agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", "You.", None, {})
+            scope = Scope("acme", "ada", agent.agent_id)
+            await log.open_conversation("acme", "ada", agent.agent_id, conversation, following, asked)
+        await finish(log, scope, conversation, following)
+    everything = (await load(log, scope, conversation, "next", tokens=10**6)).history
+    assert len(everything) == 48
+    extent = LogExtent(sum(message.token_count for message in everything), 24)
+
+    for _ in range(200):
+        config = MemoryConfig(
+            max_working_memory_tokens=rng.randint(1_000, 9_000),
+            output_reserve_tokens=rng.randint(256, 450),
+            min_history_turns=rng.randint(0, 8),
+            pruning_strategy=rng.choice(["fifo", "sliding_window"]),
+            sliding_window_turns=rng.randint(1, 30),
+        )
+        asked_for = TurnDefaults(
+            "claude-test", 1.0, config.max_working_memory_tokens, config.output_reserve_tokens, config.min_history_turns
+        )
+        read = (await log.load_turn_context("acme", "ada", agent.agent_id, conversation, "next", asked_for)).history
+        free = rng.randint(0, config.input_budget)
+        kept = prune(whole_turns(everything), extent, config, free)
+        assert list(prune(whole_turns(read), extent, config, free)) == list(kept)
 
 
 async def test_an_agent_with_a_larger_budget_gets_more_history(
@@ -193,8 +233,7 @@ async def test_an_agent_with_a_larger_budget_gets_more_history(
         await finish(log, scope, conversation, following)
 
     history = (await load(log, scope, conversation, "next", tokens=150_000)).history
-    assert [message.seq for message in history] == [5, 6, 7, 8, 9, 10, 11, 12]
-    assert sum(message.token_count for message in history) >= 400_000
+    assert [turn.messages[0].seq for turn in whole_turns(history)] == [7, 9, 11]  # a fourth does not fit
 
 
 async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, scope: Scope, database: Database) -> None:
@@ -205,6 +244,7 @@ async def test_history_is_one_range_of_an_index(log: PostgresConversationLog, sc
         "conversation_id": await begin(log, scope, turn("m1")),
         "client_message_id": "next",
         **asdict(defaults()),
+        "strides": STRIDES_PER_BUDGET,
     }
     query = "explain " + load_queries("octopus.conversations")["turn_history"]
     plan = [row["QUERY PLAN"] for row in await database.all(scope.tenant_id, query, params)]

@@ -61,7 +61,7 @@ class House:
             assert await self.log.open_conversation("acme", scope.user_id, scope.agent_id, new, turn, asked)
         else:
             context = await self.log.load_turn_context(
-                "acme", scope.user_id, scope.agent_id, conversation, "-", TurnDefaults("claude", 1, 1.0)
+                "acme", scope.user_id, scope.agent_id, conversation, "-", TurnDefaults("claude", 1.0, 1, 0, 0)
             )
             assert context.conversation is not None
             assert await self.log.claim_turn("acme", conversation, context.conversation.last_seq, turn, asked)

@@ -15,17 +15,33 @@ left join conversations c
  and c.conversation_id = coalesce(t.conversation_id, %(conversation_id)s::uuid)
 
 -- turn_history --
--- The newest messages whose running total can fit the budget, oldest first: one range of one index, ordered by it
--- (the bound is made here, because behind row-level security an index is not searched by an expression with coalesce)
-with budget as (
-  select ceil(coalesce((a.memory_config ->> 'max_working_memory_tokens')::integer, %(max_working_memory_tokens)s)
-              / coalesce(f.factor, %(token_factor)s))::bigint as raw_tokens
+-- The newest messages that the budget can have room for, oldest first: one range of one index, ordered by it
+-- (the bound is made here, because behind row-level security an index is not searched by an expression with coalesce).
+-- As octopus.working.pruning cuts the log: at a multiple of the stride, but never into the turns that are kept anyway.
+with chosen as (
+  select coalesce((a.memory_config ->> 'max_working_memory_tokens')::integer, %(max_working_memory_tokens)s)
+         - coalesce((a.memory_config ->> 'output_reserve_tokens')::integer, %(output_reserve_tokens)s) as input_budget,
+         coalesce((a.memory_config ->> 'min_history_turns')::integer, %(min_history_turns)s) as turns,
+         coalesce(f.factor, %(token_factor)s) as factor
   from (values (%(agent_id)s::uuid)) as asked (agent_id)
   left join agents a on a.tenant_id = %(tenant_id)s and a.agent_id = asked.agent_id
   left join token_factors f on f.model = coalesce(a.model, %(model)s)
 ), asked as (
-  select c.conversation_id, c.total_tokens - (select raw_tokens from budget) as before
+  select c.conversation_id,
+         least(ceil(greatest(0, c.total_tokens - input_budget / factor) / stride) * stride, coalesce(kept.begins_at, 0))::bigint
+           as before
   from conversations c
+  cross join chosen
+  cross join lateral (select greatest(1, input_budget / %(strides)s) as stride) as grid
+  left join lateral (
+    select m.cumulative_tokens - m.token_count as begins_at
+    from turns t
+    join messages m on m.tenant_id = t.tenant_id and m.conversation_id = t.conversation_id and m.seq = t.user_seq
+    where t.tenant_id = %(tenant_id)s and t.conversation_id = c.conversation_id
+    order by t.user_seq desc
+    offset chosen.turns -- the newest turn may be the one that is asked for again
+    limit 1
+  ) as kept on true
   where c.tenant_id = %(tenant_id)s and c.user_id = %(user_id)s
     and c.conversation_id = coalesce(
           (select t.conversation_id from turns t
@@ -38,6 +54,7 @@ from messages m
 where m.tenant_id = %(tenant_id)s
   and m.conversation_id = (select conversation_id from asked)
   and m.cumulative_tokens > (select before from asked)
+  and m.cumulative_tokens - m.token_count >= (select before from asked) -- none that the cut goes through
 order by m.cumulative_tokens
 
 -- open_conversation --

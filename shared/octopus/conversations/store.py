@@ -15,6 +15,7 @@ from octopus.cloud.database import Database
 from octopus.cloud.queries import load_queries
 from octopus.conversations.types import Conversation, Message, NewMessage, NewTurn, Turn, TurnContext, TurnDefaults
 from octopus.errors import Conflict
+from octopus.memory_config import STRIDES_PER_BUDGET
 
 _SQL = load_queries(__package__)
 _CONVERSATION: TypeAdapter[Conversation | None] = TypeAdapter(Conversation | None)
@@ -43,6 +44,7 @@ class PostgresConversationLog:
             "conversation_id": conversation_id,
             "client_message_id": client_message_id,
             **asdict(defaults),
+            "strides": STRIDES_PER_BUDGET,
         }
         async with self._database.transaction(tenant_id) as tx:
             (head,), history = await tx.each((_SQL["turn_head"], params), (_SQL["turn_history"], params))

@@ -115,16 +115,18 @@ class TurnDefaults:
     """What holds for an agent that has not chosen; `token_factor` for a model of which none has been learned yet."""
 
     model: str
-    max_working_memory_tokens: int
     token_factor: float
+    max_working_memory_tokens: int
+    output_reserve_tokens: int
+    min_history_turns: int
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """What is known before a turn: one round trip.
 
-    `history` is the newest part of the log whose stored tokens, times `token_factor` of the agent's model, fit the
-    agent's budget, oldest first. `earlier` is the turn that the same request has already begun, if any.
+    `history` is the newest part of the log, oldest first, with every turn that `octopus.working.pruning` can keep if
+    nothing else takes of the budget. `earlier` is the turn that the same request has already begun, if any.
     """
 
     agent: Agent | None

@@ -90,11 +90,12 @@ def assemble(given: Ingredients, tokens: Tokens, cache_minimum_tokens: int) -> W
 
     summary = given.summary if summary_tokens <= free else None
     free -= summary_tokens if summary else 0
-    kept = prune(given.turns, given.extent, config, tokens.raw_within(free))
+    folded_through = given.summary.through if given.summary else 0
+    kept = prune(given.turns, given.extent, config, tokens.raw_within(free), folded_through)
     if config.pruning_strategy == "summarize" and len(kept) < len(given.turns):
         # Room for the summary of what is dropped now, lest it push out turns that it does not cover.
         room = min(max(0, tokens.scaled(SUMMARY_MAX_TOKENS) - summary_tokens), free // 4)
-        kept = prune(given.turns, given.extent, config, tokens.raw_within(free - room))
+        kept = prune(given.turns, given.extent, config, tokens.raw_within(free - room), folded_through)
     history = Section(
         "history",
         (summary_tokens if summary else 0) + tokens.scaled(sum(turn.tokens for turn in kept)),

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from octopus.conversations.types import Message
-from octopus.memory_config import MemoryConfig
+from octopus.memory_config import STRIDES_PER_BUDGET, MemoryConfig
 
-# A cut frees up to a quarter of the budget; with an eighth, input costs 1.4 times as much (`make bench-cache`).
-STRIDES_PER_BUDGET = 4
 STEPS_PER_WINDOW = 3  # a window slides by a third of itself
 
 
@@ -43,15 +41,18 @@ def whole_turns(messages: Sequence[Message]) -> list[TurnUnit]:
     ]
 
 
-def prune(units: Sequence[TurnUnit], extent: LogExtent, config: MemoryConfig, tokens: int) -> Sequence[TurnUnit]:
+def prune(
+    units: Sequence[TurnUnit], extent: LogExtent, config: MemoryConfig, tokens: int, folded_through: int = 0
+) -> Sequence[TurnUnit]:
     """The newest turns within `tokens` (raw), by the agent's strategy.
 
+    `units` are those that follow the message `folded_through`, or as many of the newest of them as can be kept.
     `min_history_turns` are kept even where the grid would drop them, unless they do not fit; a turn is never split.
     """
     start = _fitting(units, tokens)
     if config.pruning_strategy == "sliding_window":
         start = max(start, _window_start(units, extent.turns, config.sliding_window_turns))
-    if start > 0:
+    if start > 0 or (units and units[0].messages[0].seq > folded_through + 1):
         on_grid = _grid_start(units, extent.tokens, tokens, _stride(config))
         start = max(start, min(on_grid, len(units) - config.min_history_turns))
     return units[start:]
