@@ -14,7 +14,7 @@ import tracemalloc
 from functools import cache
 from pathlib import Path
 from statistics import median, quantiles
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from infra.local.postgres import with_server
 from octopus.agents.store import PostgresAgentStore
@@ -35,13 +35,14 @@ from tests.support.memories import a_chunk, an_episode
 from tests.support.schema import prepare
 
 LENGTHS = (10, 100, 1_000, 10_000)
-RUNS = 200
+RUNS, WARM = 200, 5
 QUESTION_TOKENS, ANSWER_TOKENS = 100, 1_500
 MESSAGE = "What did the report say about open positions?"
 CONFIG = MemoryConfig()
 DEFAULTS = TurnDefaults(
     "claude", 1.25, CONFIG.max_working_memory_tokens, CONFIG.output_reserve_tokens, CONFIG.min_history_turns
 )
+TOKENS = Tokens(count_tokens, DEFAULTS.token_factor)
 SQL = load_queries(__package__, "context.sql")
 
 
@@ -52,13 +53,17 @@ async def main() -> None:
         agent = await PostgresAgentStore(database).create_agent("acme", "aria", "", passages(1_000)[0], None, {})
         print(f"{'turns':>7}{'rows':>7}{'kept':>6}{'tokens':>9}{'load ms':>10}{'assemble ms':>13}"
               f"{'p50 ms':>9}{'p95 ms':>9}{'growth':>8}{'peak KB':>9}")  # fmt: skip
-        base = 0.0
-        for turns in LENGTHS:
-            row = await measure(database, owner, agent, turns)
-            base = row.p50 if turns == 100 else base
-            growth = f"{row.p50 / base:.2f}" if base else "–"
-            print(f"{turns:>7}{row.rows:>7}{row.kept:>6}{row.tokens:>9}{row.load:>10.2f}{row.assemble:>13.2f}"
-                  f"{row.p50:>9.2f}{row.p95:>9.2f}{growth:>8}{row.peak_kb:>9}")  # fmt: skip
+        talks = [await Talk.of(database, owner, agent, turns) for turns in LENGTHS]
+        for run in range(WARM + RUNS):  # in turns, for the machine's own speed changes within seconds
+            for talk in talks:
+                await talk.take(warm=run < WARM)
+        base = median(talks[LENGTHS.index(100)].whole)
+        for talk in talks:
+            p50, p95 = median(talk.whole), quantiles(talk.whole, n=20)[-1]
+            growth = f"{p50 / base:.2f}" if talk.turns >= 100 else "–"
+            print(f"{talk.turns:>7}{len(talk.context.history):>7}{talk.memory.pruning.turns_kept:>6}"
+                  f"{talk.memory.budget.used:>9}{median(talk.loads):>10.2f}{median(talk.assemblies):>13.2f}"
+                  f"{p50:>9.2f}{p95:>9.2f}{growth:>8}{await talk.peak_kb():>9}")  # fmt: skip
         await database.close()
         await owner.close()
 
@@ -71,56 +76,62 @@ def passages(tokens: int) -> list[str]:
     return [encoding().decode(encoded[start : start + tokens]) for start in starts]
 
 
-class Row:
-    """One line of the table; milliseconds are medians unless they say otherwise."""
+class Talk:
+    """A conversation of so many turns, and the milliseconds that each further one took to load and to assemble."""
 
-    def __init__(
-        self, context: TurnContext, memory: WorkingMemory, loads: list[float], assemblies: list[float]
-    ) -> None:
-        whole = [a + b for a, b in zip(loads, assemblies, strict=True)]
-        self.rows = len(context.history)
-        self.kept = memory.pruning.turns_kept
-        self.tokens = memory.budget.used
-        self.load, self.assemble, self.p50 = median(loads), median(assemblies), median(whole)
-        self.p95 = quantiles(whole, n=20)[-1]
-        self.peak_kb = 0
+    def __init__(self, log: PostgresConversationLog, agent: Agent, conversation_id: UUID, turns: int) -> None:
+        self.turns = turns
+        self.loads: list[float] = []
+        self.assemblies: list[float] = []
+        self._log = log
+        self._agent = agent
+        self._conversation_id = conversation_id
 
+    @classmethod
+    async def of(cls, database: Database, owner: Database, agent: Agent, turns: int) -> Talk:
+        conversation_id = uuid4()
+        params = {
+            "tenant_id": "acme",
+            "user_id": "ada",
+            "agent_id": agent.agent_id,
+            "conversation_id": conversation_id,
+            "turns": turns,
+            "questions": passages(QUESTION_TOKENS),
+            "answers": passages(ANSWER_TOKENS),
+            "asked": QUESTION_TOKENS,
+            "answered": ANSWER_TOKENS,
+        }
+        await database.run("acme", SQL["add_conversation"], params)
+        await owner.run("acme", SQL["analyze"])
+        return cls(PostgresConversationLog(database), agent, conversation_id, turns)
 
-async def measure(database: Database, owner: Database, agent: Agent, turns: int) -> Row:
-    log = PostgresConversationLog(database)
-    conversation_id = uuid4()
-    params = {
-        "tenant_id": "acme",
-        "user_id": "ada",
-        "agent_id": agent.agent_id,
-        "conversation_id": conversation_id,
-        "turns": turns,
-        "questions": passages(QUESTION_TOKENS),
-        "answers": passages(ANSWER_TOKENS),
-        "asked": QUESTION_TOKENS,
-        "answered": ANSWER_TOKENS,
-    }
-    await database.run("acme", SQL["add_conversation"], params)
-    await owner.run("acme", SQL["analyze"])
+    @property
+    def whole(self) -> list[float]:
+        return [a + b for a, b in zip(self.loads, self.assemblies, strict=True)]
 
-    async def load() -> TurnContext:
-        return await log.load_turn_context("acme", "ada", agent.agent_id, conversation_id, "new", DEFAULTS)
-
-    tokens = Tokens(count_tokens, DEFAULTS.token_factor)
-    loads, assemblies = [], []
-    for _ in range(RUNS + 5):
+    async def take(self, *, warm: bool) -> None:
+        """One more turn; a `warm` one is not counted."""
         began = time.perf_counter()
-        context = await load()
+        self.context = await self._load()
         loaded = time.perf_counter()
-        memory = assembled(agent, context, tokens)
-        loads.append((loaded - began) * 1000)
-        assemblies.append((time.perf_counter() - loaded) * 1000)
-    row = Row(context, memory, loads[5:], assemblies[5:])
-    tracemalloc.start()
-    assembled(agent, await load(), tokens)
-    row.peak_kb = tracemalloc.get_traced_memory()[1] // 1024
-    tracemalloc.stop()
-    return row
+        self.memory = assembled(self._agent, self.context, TOKENS)
+        assembled_at = time.perf_counter()
+        if not warm:
+            self.loads.append((loaded - began) * 1000)
+            self.assemblies.append((assembled_at - loaded) * 1000)
+
+    async def peak_kb(self) -> int:
+        """What one turn allocates at most."""
+        tracemalloc.start()
+        assembled(self._agent, await self._load(), TOKENS)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak // 1024
+
+    async def _load(self) -> TurnContext:
+        return await self._log.load_turn_context(
+            "acme", "ada", self._agent.agent_id, self._conversation_id, "new", DEFAULTS
+        )
 
 
 def assembled(agent: Agent, context: TurnContext, tokens: Tokens) -> WorkingMemory:
