@@ -112,12 +112,13 @@ begin
     order by term
     on conflict (tenant_id, agent_id, term) do update set chunks = counted.chunks + excluded.chunks;
 
+    -- An array, so that the words are read once: joined, without statistics, they were read again for each posting.
     delete from chunk_postings
-    where tenant_id = old.tenant_id and agent_id = old.agent_id and document_id = old.document_id and term in (
-      select e.term from chunks c, entries_of(c.terms) as e
+    where tenant_id = old.tenant_id and agent_id = old.agent_id and document_id = old.document_id and term = any(array(
+      select distinct e.term from chunks c, entries_of(c.terms) as e
       where c.tenant_id = old.tenant_id and c.document_id = old.document_id and c.generation = hidden
         and c.space_id = current_space()
-    );
+    ));
     insert into chunk_postings (tenant_id, agent_id, term, document_id, ordinals)
     select old.tenant_id, old.agent_id, e.term, old.document_id, array_agg(c.ordinal order by c.ordinal)
     from chunks c, entries_of(c.terms) as e
