@@ -13,7 +13,7 @@ from octopus.cloud.wiring.turns import Turns
 from octopus.settings import settings
 
 # What does not know the embedding model, and is worth keeping.
-_OUTSIDE = {"settings", "database", "sweep_database", "model", "verifier", "document_reader"}
+_OUTSIDE = {"settings", "database", "sweep_database", "model", "bus", "verifier", "document_reader"}
 
 
 class Services(Turns, Reembed):

@@ -6,8 +6,7 @@ from functools import cached_property
 
 from octopus.agents.registry import AgentRegistry
 from octopus.agents.store import PostgresAgentStore
-from octopus.cloud.events import EventBridgeBus
-from octopus.cloud.wiring.outside import Outside, needed
+from octopus.cloud.wiring.outside import Outside
 from octopus.conversations.session_store import PostgresSessionStore
 from octopus.conversations.sessions import Sessions
 from octopus.conversations.store import PostgresConversationLog
@@ -19,17 +18,24 @@ class Conversations(Outside):
     """Agents and conversations."""
 
     @cached_property
+    def agent_store(self) -> PostgresAgentStore:
+        return PostgresAgentStore(self.database)
+
+    @cached_property
     def agents(self) -> AgentRegistry:
-        return AgentRegistry(PostgresAgentStore(self.database))
+        return AgentRegistry(self.agent_store)
 
     @cached_property
     def log(self) -> PostgresConversationLog:
         return PostgresConversationLog(self.database)
 
     @cached_property
+    def session_store(self) -> PostgresSessionStore:
+        return PostgresSessionStore(self.database)
+
+    @cached_property
     def sessions(self) -> Sessions:
-        bus = EventBridgeBus(needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS"))
-        return Sessions(PostgresSessionStore(self.database), bus)
+        return Sessions(self.session_store, self.bus)
 
     @cached_property
     def session_sweep(self) -> SessionSweep:

@@ -12,6 +12,7 @@ from octopus.cloud.anthropic_model import AnthropicModel
 from octopus.cloud.database import Database
 from octopus.cloud.database_address import Address, IamAddress, fixed_address, secret_address
 from octopus.cloud.embedding_space import EmbeddingSpace
+from octopus.cloud.events import EventBridgeBus
 from octopus.cloud.identity import JwtVerifier
 from octopus.cloud.migrations import ROLLBACK_S, migrate
 from octopus.cloud.secrets import secret_string
@@ -101,6 +102,10 @@ class Outside:
             return cast("AsyncAnthropic", AsyncAnthropicBedrock(timeout=timeout))
         key = await secret_string(needed(self.settings.model_secret, "OCTOPUS_MODEL_SECRET"))
         return AsyncAnthropic(api_key=key, base_url=self.settings.anthropic_base_url, timeout=timeout)
+
+    @cached_property
+    def bus(self) -> EventBridgeBus:
+        return EventBridgeBus(needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS"))
 
     @cached_property
     def verifier(self) -> TokenVerifier:

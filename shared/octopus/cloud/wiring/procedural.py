@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from octopus.agents.store import PostgresAgentStore
-from octopus.cloud.events import EventBridgeBus
 from octopus.cloud.wiring.conversations import Conversations
-from octopus.cloud.wiring.outside import needed
-from octopus.conversations.session_store import PostgresSessionStore
 from octopus.procedural.capture import ProcedureCapture
 from octopus.procedural.capture_store import PostgresCaptureStore
 from octopus.procedural.library import ProcedureLibrary
@@ -39,7 +35,7 @@ class Procedural(Conversations):
 
     @cached_property
     def procedure_review(self) -> ProcedureReview:
-        return ProcedureReview(self.procedures, self.capture_store, PostgresSessionStore(self.database))
+        return ProcedureReview(self.procedures, self.capture_store, self.session_store)
 
     @cached_property
     def procedure_capture(self) -> ProcedureCapture:
@@ -47,11 +43,11 @@ class Procedural(Conversations):
             self.capture_store,
             self.procedure_store,
             self.guidance,
-            PostgresSessionStore(self.database),
-            PostgresAgentStore(self.database),
+            self.session_store,
+            self.agent_store,
             self.model,
             self.embedder,
-            EventBridgeBus(needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS")),
+            self.bus,
         )
 
     @cached_property

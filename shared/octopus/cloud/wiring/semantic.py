@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from octopus.cloud.events import EventBridgeBus
 from octopus.cloud.index_queue import SqsIndexQueue
 from octopus.cloud.objects import S3Objects
 from octopus.cloud.tokens import count_tokens
@@ -79,7 +78,7 @@ class Semantic(Outside):
 
     @cached_property
     def document_news(self) -> DocumentNews:
-        return DocumentNews(EventBridgeBus(needed(self.settings.event_bus, "OCTOPUS_EVENT_BUS")), self.knowledge_store)
+        return DocumentNews(self.bus, self.knowledge_store)
 
     @cached_property
     def index_queue(self) -> SqsIndexQueue:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from octopus.agents.store import PostgresAgentStore
 from octopus.cloud.tokens import count_tokens
 from octopus.cloud.tool_targets import ToolEndpoints
 from octopus.cloud.wiring.conversations import Conversations
@@ -32,9 +31,8 @@ class Tools(Semantic, Conversations):
 
     @cached_property
     def built_in_tools(self) -> list[BuiltIn]:
-        agents = PostgresAgentStore(self.database)
         return [
-            search_knowledge(self.knowledge, agents, self.query_embedder),
+            search_knowledge(self.knowledge, self.agent_store, self.query_embedder),
             close_session(self.sessions.request_end),
         ]
 
