@@ -9,31 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
 from octopus.cloud.database import Database
-from octopus.relevance import Vector
+from tests.support.embedder import LoggingEmbedder
 from tests.support.spaces import Wide, change_of
 
 
-class LoggingEmbedder(Wide):
-    """As slow as a real one, and says what it was paid for."""
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        await asyncio.sleep(0.002 * len(texts))
-        self.log(texts)
-        return await super().embed(texts)
-
-    def log(self, texts: Sequence[str]) -> None:
-        with Path(os.environ["EMBEDDED_LOG"]).open("a") as log:
-            log.writelines(f"{text!r}\n" for text in texts)
+class LoggingWide(LoggingEmbedder, Wide):
+    """A model of its own that says what it was paid for."""
 
 
 async def work() -> None:
     database = Database.at(os.environ["OCTOPUS_DATABASE_URL"], pool_size=2)
     sweep = Database.at(os.environ["OCTOPUS_SWEEP_DATABASE_URL"], pool_size=2)
-    progress = await change_of(database, sweep, LoggingEmbedder(), lease_s=0.0).work(time.monotonic() + 60)
+    progress = await change_of(database, sweep, LoggingWide(), lease_s=0.0).work(time.monotonic() + 60)
     print(progress.current, flush=True)
     await database.close()
     await sweep.close()
