@@ -14,6 +14,7 @@ from octopus.cloud.database import Database, Transaction
 from octopus.cloud.embedding_space import EmbeddingSpace
 from octopus.cloud.queries import load_queries
 from octopus.embedding import Embedder
+from octopus.semantic.search_store import NEAREST
 
 _SQL = load_queries(__package__, "library.sql")
 _SEARCH = load_queries("octopus.semantic", "search.sql")
@@ -99,8 +100,9 @@ class Library:
     async def plans(self) -> dict[str, str]:
         """The plan of each query of the search, which is made once for all parameters."""
         plans = {}
-        for name, query in _SEARCH.items():
-            if name not in ("one_plan", "walk_indexes", "as_usual"):
+        nearest = {f"nearest_{dimensions}": query for dimensions, query in NEAREST.items()}
+        for name, query in (_SEARCH | nearest).items():
+            if name not in ("one_plan", "walk_indexes", "as_usual", "nearest"):
                 async with self._database.transaction(TENANT) as tx:
                     await tx.one(_SEARCH["one_plan"])
                     if name.startswith("nearest"):

@@ -44,44 +44,14 @@ select set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw
 select set_config('enable_sort', 'on', true), set_config('enable_seqscan', 'on', true),
        set_config('enable_bitmapscan', 'on', true)
 
--- nearest_256 --
--- The nearest live chunks of some agents, from the index
+-- nearest --
+-- The nearest live chunks of some agents, from the index for vectors of so many dimensions
 select c.document_id, c.generation, c.ordinal
 from chunks c
 join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
 where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and vector_dims(c.near) = 256 and c.generation = d.live_generation
-order by c.near::halfvec(256) <=> %(vector)s
-limit %(candidates)s
-
--- nearest_384 --
--- The nearest live chunks of some agents, from the index
-select c.document_id, c.generation, c.ordinal
-from chunks c
-join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
-where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and vector_dims(c.near) = 384 and c.generation = d.live_generation
-order by c.near::halfvec(384) <=> %(vector)s
-limit %(candidates)s
-
--- nearest_512 --
--- The nearest live chunks of some agents, from the index
-select c.document_id, c.generation, c.ordinal
-from chunks c
-join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
-where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and vector_dims(c.near) = 512 and c.generation = d.live_generation
-order by c.near::halfvec(512) <=> %(vector)s
-limit %(candidates)s
-
--- nearest_1024 --
--- The nearest live chunks of some agents, from the index
-select c.document_id, c.generation, c.ordinal
-from chunks c
-join documents d on d.tenant_id = %(tenant_id)s and d.document_id = c.document_id
-where c.tenant_id = %(tenant_id)s and c.agent_id = any(%(agent_ids)s) and c.space_id = %(space_id)s
-  and vector_dims(c.near) = 1024 and c.generation = d.live_generation
-order by c.near::halfvec(1024) <=> %(vector)s
+  and vector_dims(c.near) = {dimensions} and c.generation = d.live_generation
+order by c.near::halfvec({dimensions}) <=> %(vector)s
 limit %(candidates)s
 
 -- with_words --

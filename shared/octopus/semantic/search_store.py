@@ -17,7 +17,8 @@ from octopus.semantic.types import Hit, SearchMode
 
 _SQL = load_queries(__package__, "search.sql")
 _WEIGHTS = KnowledgeWeights()
-_NEAREST = {n: _SQL[f"nearest_{n}"] for n in (256, 384, 512, 1024)}  # the dimensions that have an index
+# Of the dimensions that have an index, which is on an expression with the number in it: no parameter can stand for it.
+NEAREST = {n: _SQL["nearest"].replace("{dimensions}", str(n)) for n in (256, 384, 512, 1024)}
 # Up to so many chunks a scan is exact and, in a table of `WALKED` chunks, takes no more processor time than the index:
 # 2 µs for each chunk of the scope, against 20 µs for each that is passed on the way to `INDEXED` (`_is_scanned`).
 EXACT_TO, WALKED = 10_000, 100_000
@@ -65,7 +66,7 @@ class PostgresKnowledgeSearch:
         return [Hit(**row) for row in rows]
 
     async def _candidates(self, tx: Transaction, params: Row, dimensions: int, hybrid: bool) -> list[Row]:
-        nearest = _NEAREST.get(dimensions)
+        nearest = NEAREST.get(dimensions)
         if nearest is not None and not self._is_scanned(params["chunks"], params["everywhere"]):
             indexed = _indexed(params["chunks"])
             wide: Params = {**params, "candidates": indexed}
