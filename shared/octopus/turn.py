@@ -15,7 +15,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, replace
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from octopus.agents.types import Agent
 from octopus.answer import AnswerPhase
@@ -24,14 +24,12 @@ from octopus.conversations.types import (
     Conversation,
     NewMessage,
     NewTurn,
-    Turn,
     TurnContext,
     TurnDefaults,
     text_block,
-    text_of,
 )
 from octopus.embedding import Embedder
-from octopus.errors import BodyTooLarge, Conflict, InvalidInput, NotFound, OctopusError, TurnInProgress
+from octopus.errors import BodyTooLarge, InvalidInput, NotFound, OctopusError, TurnInProgress
 from octopus.identity import Principal, Role
 from octopus.memory_config import MemoryConfig
 from octopus.model import ChatModel
@@ -39,10 +37,11 @@ from octopus.observer import Observer
 from octopus.read_phase import ReadPhase, Recalled
 from octopus.recall import Query, Scope
 from octopus.relevance import Vector
+from octopus.replay import replay, used_already
 from octopus.text import storable
 from octopus.tools.ports import ToolBox
 from octopus.tools.types import ToolSpec
-from octopus.turn_events import Token, TurnEnd, TurnEvent, TurnStart
+from octopus.turn_events import TurnEvent
 from octopus.turn_types import EndSession, PreparedTurn, TurnPolicy, TurnRequest
 from octopus.working.assembly import Ingredients, RunningSummary, assemble
 from octopus.working.folding import Folding
@@ -99,8 +98,8 @@ class TurnRunner:
             context = await self._load(scope, request)
             loaded = time.perf_counter()
             agent = self._found(context, request)
-            if context.earlier and (replay := await self._replay(scope, context, request)):
-                return replay
+            if context.earlier and (earlier := await replay(self._log, scope.tenant_id, context, request)):
+                return earlier
             config = agent.memory_config
             model = agent.model or self._policy.model
             tokens = self._factors.tokens(context.token_factor)
@@ -180,34 +179,10 @@ class TurnRunner:
         if context.agent is None:
             raise NotFound(f"There is no agent {request.agent_id}.")
         if context.earlier and context.conversation is None:
-            raise _used_already(request)
+            raise used_already(request)
         if context.conversation is None and request.conversation_id:
             raise NotFound(f"You have no conversation {request.conversation_id} with agent {request.agent_id}.")
         return context.agent
-
-    async def _replay(
-        self, scope: Scope, context: TurnContext, request: TurnRequest
-    ) -> AsyncIterator[TurnEvent] | None:
-        """The events of an earlier answer to the same request; None when it has to be answered (again).
-
-        A turn that was interrupted is answered again, unless the conversation has gone on since or has ended.
-        """
-        earlier, conversation = context.earlier, context.conversation
-        assert earlier
-        assert conversation
-        messages = await self._log.turn_messages(scope.tenant_id, earlier.turn_id)
-        if not messages or text_of(messages[0].content) != request.message:
-            raise _used_already(request)
-        if earlier.status != "completed" and messages[-1].seq == conversation.last_seq:
-            if conversation.status == "active":
-                return None
-            raise Conflict("The conversation ended before this message was answered; send it with a new message_id.")
-        answers = [message for message in messages if message.role == "assistant"]
-        return _replayed(
-            earlier,
-            "".join(text_of(message.content) for message in answers),
-            answers[-1].message_id if answers else None,
-        )
 
     async def _assemble(self, turn: PreparedTurn, conversation: Conversation | None) -> PreparedTurn:
         """Working memory, folded where the strategy says so, and counted by the provider where it is tight."""
@@ -277,13 +252,6 @@ class TurnRunner:
             raise TurnInProgress(retry_after=RETRY_AFTER_S)
 
 
-def _used_already(request: TurnRequest) -> Conflict:
-    return Conflict(
-        f"message_id: '{request.message_id}' was used for another message; use a new one for each message.",
-        field="message_id",
-    )
-
-
 def _still_open(context: TurnContext) -> Conversation | None:
     """The conversation to write to; None when there is none yet, or it has ended and another is to be opened."""
     conversation = context.conversation
@@ -321,11 +289,3 @@ def _ingredients(
     if conversation.summary:
         return given.after(RunningSummary(conversation.summary, conversation.summary_through))
     return given
-
-
-async def _replayed(turn: Turn, text: str, message_id: UUID | None) -> AsyncIterator[TurnEvent]:
-    yield TurnStart(turn.turn_id, turn.conversation_id, replayed=True)
-    if text:
-        yield Token(text)
-    usage = (turn.trace or {}).get("usage", {})
-    yield TurnEnd(message_id, turn.stop_reason or "interrupted", usage)
